@@ -1,0 +1,29 @@
+// What Batch::assign_* records for each row set.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "saccade/batch.h"
+
+namespace saccade {
+inline namespace v0 {
+
+struct TokenRows {
+  bool assigned = false;
+  std::vector<int64_t> offsets;    // [sequences + 1]
+  std::vector<int32_t> positions;  // [tokens]
+  std::vector<int64_t> slots;  // [tokens]: row of each token in a padded matrix, s * max_length + column. Empty unless a mask had
+                               // holes or left padding: then token t of sequence s lies at column t
+  int64_t longest = 0;       // tokens of the longest sequence
+  int64_t mask_length = -1;  // max_length of the mask, or -1: not assigned by a mask
+  bool custom_positions = false;
+};
+
+struct BatchData {
+  std::vector<TokenRows> sets;  // index 0: tokens; k: k-th token set
+  Status status;
+};
+
+}  // namespace v0
+}  // namespace saccade
