@@ -1,15 +1,7 @@
 // Packed-weight matmul: the order of the work around the register tile of matmul_tile.h.
 #pragma once
 
-#include "kernels/generic/vec.h"
-#include "kernels/kernels.h"
-#if __has_include("kernels/generic/math.h")
 #include "kernels/generic/math.h"
-#else
-namespace saccade::kernels { namespace {
-template <Unary F, class Arch> Vec<float, Arch> apply(Vec<float, Arch> x) { if constexpr (F == Unary::kRelu) return max<Arch>(Vec<float, Arch>(0.0f), x); return x; }
-}}
-#endif
 #include "kernels/generic/matmul_tile.h"
 #include "kernels/generic/tiles.h"
 #include "kernels/generic/vec.h"
