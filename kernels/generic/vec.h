@@ -254,5 +254,41 @@ SACCADE_INLINE Vec<float, Arch> scale_pow2(Vec<float, Arch> x, Vec<float, Arch> 
 #endif
 }
 
+// ---- bit patterns (math.h) ----
+
+template <class Arch>
+SACCADE_INLINE Vec<int32_t, Arch> bits_of(Vec<float, Arch> x) {
+  return xsimd::bitwise_cast<Vec<int32_t, Arch>>(x);
+}
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> float_of(Vec<int32_t, Arch> x) {
+  return xsimd::bitwise_cast<Vec<float, Arch>>(x);
+}
+// The number whose exponent field is the low 8 bits of t's pattern, bit 8 being its sign, and whose mantissa is 0.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> pow2_of_field(Vec<float, Arch> t) {
+  return float_of<Arch>(bits_of<Arch>(t) << 23);
+}
+// x with the low 9 bits of t's pattern added to sign and exponent field.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> add_to_field(Vec<float, Arch> x, Vec<float, Arch> t) {
+  return float_of<Arch>(bits_of<Arch>(x) + (bits_of<Arch>(t) << 23));
+}
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> abs(Vec<float, Arch> x) {
+  return float_of<Arch>(bits_of<Arch>(x) & Vec<int32_t, Arch>(0x7fffffff));
+}
+// |x| with the sign of `sign`.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> copy_sign(Vec<float, Arch> x, Vec<float, Arch> sign) {
+  const Vec<int32_t, Arch> mask(0x7fffffff);
+  return float_of<Arch>((bits_of<Arch>(x) & mask) | (bits_of<Arch>(sign) & ~mask));
+}
+// Where a < b, x; elsewhere (NaN too), y.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> select_less(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> x, Vec<float, Arch> y) {
+  return xsimd::select(a < b, x, y);
+}
+
 }  // namespace
 }  // namespace saccade::kernels
