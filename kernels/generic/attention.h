@@ -1,8 +1,9 @@
 // Attention of one query head over one sequence's keys; the formula is in kernels.h (AttentionArgs).
 //
-// Up to kFullRowKeys keys: whole score rows, one pass of exponentials, weighted values, division at the end. Longer: online softmax
-// (Milakov and Gimelshein 2018; Dao et al. 2022) over key tiles of a fixed size: each tile has its own chains of sums, which are added
-// to the older ones after scaling those down by the rise of the maximum. Both go through the same three stages; a full row is one tile.
+// Up to kFullRowKeys keys: whole score rows, one pass of exponentials, weighted values, division at the end. Longer: online
+// softmax (Milakov and Gimelshein 2018; Dao et al. 2022) over key tiles of a fixed size: each tile has its own chains of sums,
+// which are added to the older ones after scaling those down by the rise of the maximum. Both go through the same three stages; a
+// full row is one tile.
 #pragma once
 
 #include <math.h>
@@ -15,7 +16,8 @@
 namespace saccade::kernels {
 namespace {
 
-// Query rows in tiles of nearly equal height (16 = 6 + 5 + 5, not 6 + 6 + 4): short tiles have too few chains to fill the FMA units.
+// Query rows in tiles of nearly equal height (16 = 6 + 5 + 5, not 6 + 6 + 4): short tiles have too few chains to fill the FMA
+// units.
 struct RowTiles {
   RowTiles(size_t begin, size_t end, size_t height)
       : first(begin), count((end - begin + height - 1) / height), rows((end - begin) / count), extra((end - begin) % count) {}
@@ -59,7 +61,8 @@ void finish_row(const AttentionPass<Arch>& pass, size_t i, size_t r, const float
   }
 }
 
-// The three stages for the row tiles [begin, end), at most query_tile rows, over the keys of `tile`. Row 0 of the block is `block_row`.
+// The three stages for the row tiles [begin, end), at most query_tile rows, over the keys of `tile`. Row 0 of the block is
+// `block_row`.
 template <class Arch>
 void step(const AttentionPass<Arch>& pass, const RowTiles& tiles, size_t begin, size_t end, size_t block_row, KeyRange tile) {
   constexpr size_t kWidth = kLanes<Arch>;

@@ -7,8 +7,8 @@
 namespace saccade::kernels {
 namespace {
 
-// The panels that `range` touches. Partial sums belong to lanes of a panel (vector and lane), so the order of the sum depends on the
-// absolute key numbers alone; columns outside of the range are -inf and add zeros.
+// The panels that `range` touches. Partial sums belong to lanes of a panel (vector and lane), so the order of the sum depends on
+// the absolute key numbers alone; columns outside of the range are -inf and add zeros.
 template <class Arch>
 float exp_row(float* key0, KeyRange range, float max, float factor) {
   using V = Vec<float, Arch>;
@@ -35,8 +35,8 @@ float exp2_scalar(float x) {
   return lanes[0];
 }
 
-// Where exponents are counted from. A row whose scores are all -inf (or NaN: max drops those) has no maximum to subtract; with 0 its
-// exponentials are 0 (or NaN), never -inf - -inf.
+// Where exponents are counted from. A row whose scores are all -inf (or NaN: max drops those) has no maximum to subtract; with 0
+// its exponentials are 0 (or NaN), never -inf - -inf.
 SACCADE_INLINE float reference_max(float max) { return max > kMinusInfinity ? max : 0.0f; }
 
 // weights[i][j] for the keys of `tile`: exponentials over their sum inside of `range`, zeros elsewhere.

@@ -67,7 +67,9 @@ bool pack_value(const AttentionPackArgs& args, size_t j, float* panels) {
     for (size_t c = 0; c < kPanel; c += kWidth) {
       const size_t column = p * kPanel + c;
       const size_t left = column < args.value_dim ? args.value_dim - column : 0;
-      const Vec<float, Arch> x = left >= kWidth ? load<Arch>(row + column) : left > 0 ? load_first<Arch>(row + column, left) : zero;
+      const Vec<float, Arch> x = left >= kWidth ? load<Arch>(row + column)
+                                 : left > 0     ? load_first<Arch>(row + column, left)
+                                                : zero;
       store<Arch>(to + c, x);
       check = fma<Arch>(x, zero, check);
     }

@@ -1,5 +1,6 @@
-// What every stage of one attention call needs: the arguments, the packed head, the calling thread's scratch, and which keys a row may
-// see. Stages work on a row tile (up to Tiles::mr query rows) and one key tile [begin, end); score rows hold key j at column j - begin.
+// What every stage of one attention call needs: the arguments, the packed head, the calling thread's scratch, and which keys a
+// row may see. Stages work on a row tile (up to Tiles::mr query rows) and one key tile [begin, end); score rows hold key j at
+// column j - begin.
 #pragma once
 
 #include "kernels/generic/attention_pack.h"
@@ -42,11 +43,11 @@ template <class Arch>
 struct AttentionPass {
   static constexpr size_t kRows = Tiles<Arch>::mr, kPanel = Tiles<Arch>::key_panel, kWidth = kLanes<Arch>;
 
-  explicit AttentionPass(const AttentionArgs& a)
-      : args(a), head(const_cast<float*>(a.scratch), a.keys, a.head_dim, a.value_dim) {
+  explicit AttentionPass(const AttentionArgs& a) : args(a), head(const_cast<float*>(a.scratch), a.keys, a.head_dim, a.value_dim) {
     full = args.keys <= kFullRowKeys;
     key_tile = full ? (args.keys > 0 ? args.keys : 1) : Tiles<Arch>::key_tile;
-    natural = args.softcap != 0 || args.bias != nullptr || args.relative_bias != nullptr || args.alibi_slope != 0 || args.scale == 0;
+    natural =
+        args.softcap != 0 || args.bias != nullptr || args.relative_bias != nullptr || args.alibi_slope != 0 || args.scale == 0;
     element_mask = args.mask != nullptr || args.bias != nullptr;
     exp2_factor = natural ? kLog2E : args.scale * kLog2E;
 
@@ -68,21 +69,21 @@ struct AttentionPass {
 
   const AttentionArgs& args;
   PackedHead<Arch> head;
-  bool full;            // whole score rows, else online softmax
-  size_t key_tile;      // keys of one step
-  bool natural;         // scores become s(i, j) before the exponential; else they stay q . k and exp2_factor holds the scale
-  bool element_mask;    // a byte mask or a bias that may hold -inf
-  float exp2_factor;    // exp(s - m) = exp2((score - max) * exp2_factor)
-  float* scores;        // [query_tile][scores_stride]
+  bool full;          // whole score rows, else online softmax
+  size_t key_tile;    // keys of one step
+  bool natural;       // scores become s(i, j) before the exponential; else they stay q . k and exp2_factor holds the scale
+  bool element_mask;  // a byte mask or a bias that may hold -inf
+  float exp2_factor;  // exp(s - m) = exp2((score - max) * exp2_factor)
+  float* scores;      // [query_tile][scores_stride]
   size_t scores_stride;
   size_t value_columns;
-  float* tile_sums;     // [mr][value_columns]: weighted values of one key tile
-  float* maxima;        // [mr][vector]
-  float* unused_maxima; // [mr][vector]: takes the maxima of panels that still need masking
-  float* row_max;       // [rows of a block]: largest score so far
-  float* row_sum;       // likewise: sum of exponentials
-  float* row_factor;    // likewise: what older sums are multiplied by in this key tile
-  float* sums;          // [rows of a block][value_columns], online only: weighted values so far
+  float* tile_sums;      // [mr][value_columns]: weighted values of one key tile
+  float* maxima;         // [mr][vector]
+  float* unused_maxima;  // [mr][vector]: takes the maxima of panels that still need masking
+  float* row_max;        // [rows of a block]: largest score so far
+  float* row_sum;        // likewise: sum of exponentials
+  float* row_factor;     // likewise: what older sums are multiplied by in this key tile
+  float* sums;           // [rows of a block][value_columns], online only: weighted values so far
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // First stage: scores of a row tile over one key tile, -inf where a pair is not allowed, and the largest score of each row.
 //
-// Panels that every row of the tile sees as a whole take the maximum while they are stored. The others (ends of rows, windows, the
-// causal diagonal) are masked afterwards, a row at a time, before their maximum is taken: what k holds for a dropped pair never
-// reaches it. With softcap, bias, ALiBi or element masks one pass over each row does everything.
+// Panels that every row of the tile sees as a whole take the maximum while they are stored. The others (ends of rows, windows,
+// the causal diagonal) are masked afterwards, a row at a time, before their maximum is taken: what k holds for a dropped pair
+// never reaches it. With softcap, bias, ALiBi or element masks one pass over each row does everything.
 #pragma once
 
 #include "kernels/generic/attention_pass.h"
@@ -55,8 +55,8 @@ SACCADE_INLINE Vec<float, Arch> load_relative(const AttentionArgs& args, size_t 
   return load<Arch>(lanes);
 }
 
-// Row i's raw scores of the panels that `range` touches become s(i, j), or -inf where the pair is not allowed. Returns the maximum of
-// each lane. `row` points at the score of key 0 (keys before this key tile are not touched).
+// Row i's raw scores of the panels that `range` touches become s(i, j), or -inf where the pair is not allowed. Returns the
+// maximum of each lane. `row` points at the score of key 0 (keys before this key tile are not touched).
 template <class Arch>
 Vec<float, Arch> finish_scores(const AttentionPass<Arch>& pass, size_t i, KeyRange range, float* row) {
   using V = Vec<float, Arch>;
@@ -64,7 +64,8 @@ Vec<float, Arch> finish_scores(const AttentionPass<Arch>& pass, size_t i, KeyRan
   const AttentionArgs& args = pass.args;
   const float* bias = args.bias == nullptr ? nullptr : args.bias + i * args.bias_row_stride;
   const uint8_t* mask = args.mask == nullptr ? nullptr : args.mask + i * args.mask_row_stride;
-  const V scale(args.scale), cap(args.softcap), cap_inverse(args.softcap != 0 ? 1.0f / args.softcap : 0.0f), slope(args.alibi_slope);
+  const V scale(args.scale), cap(args.softcap), cap_inverse(args.softcap != 0 ? 1.0f / args.softcap : 0.0f),
+      slope(args.alibi_slope);
   const V zero(0.0f), dropped(kMinusInfinity);
   V largest = dropped;
   const size_t end = round_up(range.end, kPanel);

@@ -1,6 +1,6 @@
 // The two inner loops of attention, both "row broadcast times panel": scores (q . k over head_dim) and values (weights . v over
-// keys). score_tile and value_tile stay functions of their own, so that a test can disassemble their loops: R x 2 FMAs per step, no
-// stack access.
+// keys). score_tile and value_tile stay functions of their own, so that a test can disassemble their loops: R x 2 FMAs per step,
+// no stack access.
 #pragma once
 
 #include "kernels/generic/tiles.h"
@@ -10,7 +10,8 @@
 namespace saccade::kernels {
 namespace {
 
-// sum[r][v] += sum over i < n of a[r * a_stride + i] * b[i][v], one FMA chain per element in the order of i. b has rows of two vectors.
+// sum[r][v] += sum over i < n of a[r * a_stride + i] * b[i][v], one FMA chain per element in the order of i. b has rows of two
+// vectors.
 template <class Arch, size_t R>
 SACCADE_INLINE void tile_product(Vec<float, Arch> (&sum)[R][2], const float* a, size_t a_stride, const float* b, size_t n) {
   constexpr size_t kWidth = kLanes<Arch>;

@@ -1,7 +1,7 @@
 // Third stage: weighted sums of values.
 //
-// A dropped pair has weight 0, but 0 times NaN is NaN: so it must not be multiplied at all. Rows of a tile run the keys that all of
-// them see together; what a window or the causal diagonal adds before and behind is run row by row. Element masks have no such
+// A dropped pair has weight 0, but 0 times NaN is NaN: so it must not be multiplied at all. Rows of a tile run the keys that all
+// of them see together; what a window or the causal diagonal adds before and behind is run row by row. Element masks have no such
 // shape: there the zero weights do take part, except at keys whose value is not finite (flagged by attention_pack), which are run
 // row by row for the rows that keep them. Each element is one chain over its keys in their order, whichever way it went.
 #pragma once
