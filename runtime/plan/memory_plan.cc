@@ -66,7 +66,9 @@ class MemoryPlan {
           if (!share(i, step.in[0], step.out)) share(i, step.in[1], step.out);
           break;
         case StepKind::kMatmul:
-          // The kernel's rule: partial sums pass through the result above this depth. And no result may lie over the operand.
+          // The kernel's rule: partial sums pass through the result above this depth. And no result may lie over the operand. Another
+          // library's product is written before the residual is read.
+          if (plan_.backend != nullptr) break;
           for (const Section& section : step.sections) {
             const bool in_one_chain = plan_.nodes[static_cast<size_t>(section.node)].weight->in <= 1024;
             if (section.residual != kNone && section.residual != step.in[0] && in_one_chain) share(i, section.residual, section.out);

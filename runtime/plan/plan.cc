@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/graph/check.h"
+#include "runtime/graph/rules.h"
 #include "runtime/plan/cost.h"
 #include "runtime/plan/describe.h"
 #include "runtime/plan/isa.h"
@@ -22,19 +23,6 @@ std::shared_ptr<WeightStore> store_of(const GraphData& graph) {
   const std::lock_guard lock(creation);
   if (!graph.store) graph.store = std::make_shared<WeightStore>();
   return graph.store;
-}
-
-void check_graph(const GraphData& graph) {
-  if (!graph.status.ok()) throw Failure{graph.status};
-  require(!graph.outputs.empty(), "compile: the graph has no output");
-  std::vector<int32_t> outputs;
-  for (const OutputData& output : graph.outputs) outputs.push_back(output.node);
-  const std::vector<bool> needed = needed_nodes(graph.nodes, outputs);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    const bool input = node.op == Op::kInput || node.op == Op::kIds;
-    require(!input || needed[i], "compile: input '", node.name, "' is not used by any output");
-  }
 }
 
 void choose_outputs(PlanData& plan, const GraphData& graph, const std::vector<std::string>& names) {
@@ -105,7 +93,8 @@ void load_weights(PlanData& plan, const GraphData& graph, bool release) {
 }
 
 std::shared_ptr<const PlanData> compile_plan(const GraphData& graph, const PlanOptions& options) {
-  check_graph(graph);
+  const Status complete = check_complete(graph);
+  if (!complete.ok()) throw Failure{complete};
   if (options.precision != Precision::kF32) fail(Code::kUnsupported, "compile: precision: only f32 is supported");
   require(options.cache_bytes >= 0, "compile: cache_bytes must not be negative, got ", options.cache_bytes);
 

@@ -52,7 +52,6 @@ enum class StepKind : uint8_t {
 const char* step_kind_name(StepKind kind);
 
 struct PackedWeight;    // weight_store.h
-struct WidenedTable;
 
 // A weight of a matmul step and what happens to its product before it is stored:
 // out = activation(in W + bias) + residual.
@@ -140,6 +139,13 @@ struct PlanData {
 
   int32_t block_of(PlanRows rows) const {
     return rows.per_sequence() ? static_cast<int32_t>(token_sets.size()) + 1 : rows.set.index;
+  }
+  // Whether some value has the first (or last) rows of that token set.
+  bool takes_rows(Take take, size_t set) const {
+    for (const PlanValue& value : values) {
+      if (value.rows.take == take && static_cast<size_t>(value.rows.set.index) == set) return true;
+    }
+    return false;
   }
   const Node& node(const Step& step) const { return nodes[static_cast<size_t>(step.node)]; }
   const PlanValue& value(int32_t id) const { return values[static_cast<size_t>(id)]; }

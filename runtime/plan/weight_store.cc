@@ -40,6 +40,12 @@ bool same_weight(const Weight& a, const Weight& b) {
 
 const Weight& weight_of(const GraphData& graph, int32_t node) { return *graph.nodes[static_cast<size_t>(node)].weight; }
 
+AlignedBlock new_block(size_t bytes) {
+  AlignedBlock block;
+  if (!block.reserve(bytes)) fail(Code::kResourceExhausted, "compile: no memory for ", bytes, " bytes of weights");
+  return block;
+}
+
 constexpr size_t kLine = 64;  // bytes: panels start on a cache line
 
 }  // namespace
@@ -98,8 +104,8 @@ std::vector<const PackedWeight*> WeightStore::pack(const GraphData& graph, std::
   }
   if (missing.empty()) return result;
 
-  AlignedBlock block(bytes);
-  char* at = reinterpret_cast<char*>(block.data());
+  AlignedBlock block = new_block(bytes);
+  char* at = static_cast<char*>(block.data());
   std::vector<float> copy;
   for (const auto& [packed, node] : missing) {
     const Weight& weight = weight_of(graph, node);
@@ -158,8 +164,8 @@ const float* WeightStore::f32_rows(const Table& table, const kernels::KernelTabl
   };
   auto found = std::find_if(widened_.begin(), widened_.end(), same);
   if (found == widened_.end()) {
-    AlignedBlock block(static_cast<size_t>(table.rows * table.width) * sizeof(float));
-    float* rows = reinterpret_cast<float*>(block.data());
+    AlignedBlock block = new_block(static_cast<size_t>(table.rows * table.width) * sizeof(float));
+    float* rows = block.floats();
     for (int64_t row = 0; row < table.rows; ++row) {
       kernels.widen({.x = static_cast<const uint16_t*>(table.data) + row * stride,
                      .count = static_cast<size_t>(table.width),
@@ -170,7 +176,7 @@ const float* WeightStore::f32_rows(const Table& table, const kernels::KernelTabl
     found = widened_.end() - 1;
   }
   stride = table.width;
-  return reinterpret_cast<const float*>(found->block.data());
+  return found->block.floats();
 }
 
 void WeightStore::release(const GraphData& graph, std::span<const int32_t> linears) {
