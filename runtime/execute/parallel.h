@@ -13,17 +13,11 @@
 namespace saccade {
 inline namespace v0 {
 
-// Calls of f that parallel_for may have live at once, which is also the number of its slots.
-inline int parallel_width(const Executor* executor, int64_t tasks) {
-  if (executor == nullptr || tasks <= 1) return 1;
-  return static_cast<int>(std::clamp<int64_t>(tasks, 1, std::max(1, executor->width())));
-}
-
-// Calls f(task, slot) for every task in [0, tasks), each with the floating-point state of kernels; slot < parallel_width() is
-// never live twice. Without an executor, or with one task, everything runs on the calling thread. f returns false to end early:
-// no further task begins. f does not throw.
+// Calls f(task, slot) for every task in [0, tasks), each with the floating-point state of kernels. At most `width` calls are live
+// at once; slot < width is never live twice. With width 1 everything runs on the calling thread and the executor is not used. f
+// returns false to end early: no further task begins. f does not throw.
 template <class F>
-Status parallel_for(Executor* executor, int64_t tasks, F&& f) {
+Status parallel_for(Executor* executor, int width, int64_t tasks, F&& f) {
   struct Work {
     std::remove_reference_t<F>& f;
     int64_t tasks;
@@ -43,8 +37,8 @@ Status parallel_for(Executor* executor, int64_t tasks, F&& f) {
   };
   if (tasks <= 0) return {};
   Work work{f, tasks};
-  const int width = parallel_width(executor, tasks);
-  if (width == 1) {
+  width = static_cast<int>(std::min<int64_t>(width, tasks));
+  if (width <= 1) {
     Work::run(&work, 0, 1);
     return {};
   }
