@@ -9,6 +9,7 @@
 #include <xsimd/xsimd.hpp>
 
 #define SACCADE_INLINE inline __attribute__((always_inline))
+#define SACCADE_LAMBDA __attribute__((always_inline))  // behind the parameters of a lambda
 
 namespace saccade::kernels {
 namespace {
@@ -78,6 +79,18 @@ SACCADE_INLINE Vec<float, Arch> fnma(Vec<float, Arch> a, Vec<float, Arch> b, Vec
   return xsimd::fnma(a, b, c);
 #endif
 }
+// a * b - n in one rounding, for n near a * b. Without FMA the factors are split into halves of 12 bits, whose products are exact.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> product_remainder(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> n) {
+#if defined(__FMA__) || defined(__ARM_NEON)
+  return fma<Arch>(a, b, Vec<float, Arch>(0.0f) - n);
+#else
+  const Vec<int32_t, Arch> high(static_cast<int32_t>(0xfffff000));
+  const Vec<float, Arch> a1 = xsimd::bitwise_cast<Vec<float, Arch>>(xsimd::bitwise_cast<Vec<int32_t, Arch>>(a) & high), a2 = a - a1;
+  const Vec<float, Arch> b1 = xsimd::bitwise_cast<Vec<float, Arch>>(xsimd::bitwise_cast<Vec<int32_t, Arch>>(b) & high), b2 = b - b1;
+  return (a1 * b1 - n) + (a1 * b2 + a2 * b);
+#endif
+}
 
 // The larger of a and b. A NaN in b always gives NaN; a NaN in a may be dropped (x86) or kept (NEON).
 template <class Arch>
@@ -104,6 +117,17 @@ SACCADE_INLINE Vec<float, Arch> min(Vec<float, Arch> a, Vec<float, Arch> b) {
 #else
   return vminq_f32(a, b);
 #endif
+}
+
+// The larger of a and b; NaN if either is.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> max_keep_nan(Vec<float, Arch> a, Vec<float, Arch> b) {
+  return xsimd::select(a != a, a, max<Arch>(a, b));
+}
+
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> sqrt(Vec<float, Arch> x) {
+  return xsimd::sqrt(x);
 }
 
 // The first n lanes from p, zeros behind them; reads nothing past p + n. 0 <= n <= lanes.
@@ -267,6 +291,72 @@ SACCADE_INLINE Vec<float, Arch> copy_sign(Vec<float, Arch> x, Vec<float, Arch> s
 // Where a < b, x; elsewhere (NaN too), y.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> select_less(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> x, Vec<float, Arch> y) {
+  return xsimd::select(a < b, x, y);
+}
+
+// ---- lanes in pairs (rope.h) ----
+
+// Lanes 1 0 3 2 5 4 ...
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> swap_pairs(Vec<float, Arch> x) {
+#if defined(__AVX512F__)
+  return _mm512_permute_ps(x, 0xb1);
+#elif defined(__AVX__)
+  return _mm256_permute_ps(x, 0xb1);
+#elif defined(__SSE2__)
+  return _mm_shuffle_ps(x, x, 0xb1);
+#else
+  return vrev64q_f32(x);
+#endif
+}
+// Lanes 0 0 1 1 2 2 ... of the lower half.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> double_lanes(Vec<float, Arch> x) {
+#if defined(__AVX512F__)
+  return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7), x);
+#elif defined(__AVX2__)
+  return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+#elif defined(__SSE2__)
+  return _mm_unpacklo_ps(x, x);
+#else
+  return vzip1q_f32(x, x);
+#endif
+}
+// x with the sign of every even lane turned.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> negate_even(Vec<float, Arch> x) {
+  return float_of<Arch>(bits_of<Arch>(x) ^ xsimd::bitwise_cast<Vec<int32_t, Arch>>(Vec<int64_t, Arch>(0x80000000)));
+}
+
+// ---- 16-bit numbers (rows.h) ----
+
+// Lanes uint16 from p, each in an int32.
+template <class Arch>
+SACCADE_INLINE Vec<int32_t, Arch> load_u16(const uint16_t* p) {
+#if defined(__AVX512F__)
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+#elif defined(__AVX2__)
+  return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#elif defined(__SSE2__)
+  return _mm_unpacklo_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)), _mm_setzero_si128());
+#else
+  return vreinterpretq_s32_u32(vmovl_u16(vld1_u16(p)));
+#endif
+}
+// The first n lanes from p, zeros behind them; reads nothing past p + n.
+template <class Arch>
+SACCADE_INLINE Vec<int32_t, Arch> load_u16_first(const uint16_t* p, size_t n) {
+  uint16_t lanes[kLanes<Arch>] = {};
+  for (size_t i = 0; i < n; ++i) lanes[i] = p[i];
+  return load_u16<Arch>(lanes);
+}
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> to_float(Vec<int32_t, Arch> x) {
+  return xsimd::to_float(x);
+}
+// Where a < b, x; elsewhere, y.
+template <class Arch>
+SACCADE_INLINE Vec<int32_t, Arch> select_less(Vec<int32_t, Arch> a, Vec<int32_t, Arch> b, Vec<int32_t, Arch> x, Vec<int32_t, Arch> y) {
   return xsimd::select(a < b, x, y);
 }
 
