@@ -35,6 +35,19 @@ using Vec = xsimd::batch<T, Arch>;
 template <class Arch>
 inline constexpr size_t kLanes = Vec<float, Arch>::size;
 
+// Vector registers that a loop may fill: one less on SSE2, where a product waits for its sum, two less on NEON, where compilers load
+// in pairs.
+template <class Arch>
+#if defined(__AVX512F__)
+inline constexpr size_t kRegisters = 32;
+#elif defined(__aarch64__)
+inline constexpr size_t kRegisters = 30;
+#elif defined(__AVX2__)
+inline constexpr size_t kRegisters = 16;
+#else
+inline constexpr size_t kRegisters = 15;
+#endif
+
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> load(const float* p) {
   return Vec<float, Arch>::load_unaligned(p);
@@ -215,6 +228,89 @@ SACCADE_INLINE float reduce_max(Vec<float, Arch> v) {
   return fold_lanes<Arch>(v, MaxLanes{});
 }
 
+// True if any lane is NaN.
+template <class Arch>
+SACCADE_INLINE bool any_nan(Vec<float, Arch> v) {
+#if defined(__AVX512F__)
+  return _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q) != 0;
+#elif defined(__AVX__)
+  return _mm256_movemask_ps(_mm256_cmp_ps(v, v, _CMP_UNORD_Q)) != 0;
+#elif defined(__SSE2__)
+  return _mm_movemask_ps(_mm_cmpunord_ps(v, v)) != 0;
+#else
+  return vminvq_u32(vceqq_f32(v, v)) == 0;
+#endif
+}
+
+// `a` in the lanes where x == y, `b` elsewhere (so `b` where x or y is NaN).
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> select_equal(Vec<float, Arch> x, Vec<float, Arch> y, Vec<float, Arch> a, Vec<float, Arch> b) {
+  return xsimd::select(x == y, a, b);
+}
+
+// 0, 1, 2, ...
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> lane_numbers() {
+  alignas(64) static constexpr float kNumbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return Vec<float, Arch>::load_unaligned(kNumbers);
+}
+
+// rows[i][j] becomes rows[j][i].
+template <class Arch>
+SACCADE_INLINE void transpose(Vec<float, Arch> (&rows)[kLanes<Arch>]) {
+#if defined(__AVX512F__)
+  __m512 a[16], b[16];
+  for (int i = 0; i < 16; i += 2) {  // 2 x 2 blocks inside each 128-bit part
+    a[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+    a[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {  // 4 x 4: b[i + c] holds column 4 * part + c of rows i to i + 3
+    b[i] = _mm512_shuffle_ps(a[i], a[i + 2], 0x44);
+    b[i + 1] = _mm512_shuffle_ps(a[i], a[i + 2], 0xee);
+    b[i + 2] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0x44);
+    b[i + 3] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0xee);
+  }
+  for (int c = 0; c < 4; ++c) {  // 4 x 4 parts
+    const __m512 low_even = _mm512_shuffle_f32x4(b[c], b[c + 4], 0x88), low_odd = _mm512_shuffle_f32x4(b[c], b[c + 4], 0xdd);
+    const __m512 high_even = _mm512_shuffle_f32x4(b[c + 8], b[c + 12], 0x88), high_odd = _mm512_shuffle_f32x4(b[c + 8], b[c + 12], 0xdd);
+    rows[c] = _mm512_shuffle_f32x4(low_even, high_even, 0x88);
+    rows[c + 4] = _mm512_shuffle_f32x4(low_odd, high_odd, 0x88);
+    rows[c + 8] = _mm512_shuffle_f32x4(low_even, high_even, 0xdd);
+    rows[c + 12] = _mm512_shuffle_f32x4(low_odd, high_odd, 0xdd);
+  }
+#elif defined(__AVX__)
+  __m256 a[8], b[8];
+  for (int i = 0; i < 8; i += 2) {
+    a[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+    a[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    b[i] = _mm256_shuffle_ps(a[i], a[i + 2], 0x44);
+    b[i + 1] = _mm256_shuffle_ps(a[i], a[i + 2], 0xee);
+    b[i + 2] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0x44);
+    b[i + 3] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0xee);
+  }
+  for (int c = 0; c < 4; ++c) {
+    rows[c] = _mm256_permute2f128_ps(b[c], b[c + 4], 0x20);
+    rows[c + 4] = _mm256_permute2f128_ps(b[c], b[c + 4], 0x31);
+  }
+#elif defined(__SSE2__)
+  const __m128 a = _mm_unpacklo_ps(rows[0], rows[1]), b = _mm_unpackhi_ps(rows[0], rows[1]);
+  const __m128 c = _mm_unpacklo_ps(rows[2], rows[3]), d = _mm_unpackhi_ps(rows[2], rows[3]);
+  rows[0] = _mm_movelh_ps(a, c);
+  rows[1] = _mm_movehl_ps(c, a);
+  rows[2] = _mm_movelh_ps(b, d);
+  rows[3] = _mm_movehl_ps(d, b);
+#else
+  const float32x4_t a = vtrn1q_f32(rows[0], rows[1]), b = vtrn2q_f32(rows[0], rows[1]);
+  const float32x4_t c = vtrn1q_f32(rows[2], rows[3]), d = vtrn2q_f32(rows[2], rows[3]);
+  rows[0] = vcombine_f32(vget_low_f32(a), vget_low_f32(c));
+  rows[1] = vcombine_f32(vget_low_f32(b), vget_low_f32(d));
+  rows[2] = vcombine_f32(vget_high_f32(a), vget_high_f32(c));
+  rows[3] = vcombine_f32(vget_high_f32(b), vget_high_f32(d));
+#endif
+}
+
 // x * 2^n for whole n in [-126, 127], n given as float. The exponent field is built by integer arithmetic: exact.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> scale_pow2(Vec<float, Arch> x, Vec<float, Arch> n) {
@@ -225,6 +321,56 @@ SACCADE_INLINE Vec<float, Arch> scale_pow2(Vec<float, Arch> x, Vec<float, Arch> 
   return x * xsimd::bitwise_cast<Vec<float, Arch>>(exponent);
 #endif
 }
+
+// ---- register tiles (matmul, attention) ----
+
+// A number that multiplies whole vectors: a broadcast register, or on NEON a lane, which its FMA takes as it is (a broadcast there
+// would take time from the FMA units).
+#if defined(__ARM_NEON)
+template <class Arch>
+using Factor = float;
+#else
+template <class Arch>
+using Factor = Vec<float, Arch>;
+#endif
+template <class Arch>
+SACCADE_INLINE Factor<Arch> load_factor(const float* p) {
+  Factor<Arch> x(*p);
+#if defined(__ARM_NEON)
+  __asm__("" : "+w"(x));  // a plain load; without this some become load-and-broadcast
+#endif
+  return x;
+}
+// a * b + c as fma.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> fma_factor(Factor<Arch> a, Vec<float, Arch> b, Vec<float, Arch> c) {
+#if defined(__ARM_NEON)
+  return vfmaq_n_f32(c, b, a);
+#else
+  return fma<Arch>(a, b, c);
+#endif
+}
+
+// Hides where a value came from, so that the compiler keeps it in a register instead of deriving it again.
+template <class T>
+SACCADE_INLINE T opaque(T x) {
+  __asm__("" : "+r"(x));
+  return x;
+}
+
+// Loads behind this stay behind it. GCC's scheduler for AArch64 would move them all to the top of a loop and spill.
+SACCADE_INLINE void keep_order() {
+#if defined(__ARM_NEON)
+  __asm__ volatile("");
+#endif
+}
+
+// Loops over a constant number of registers: without full unrolling they would live in memory.
+#if defined(__clang__)
+#define SACCADE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SACCADE_UNROLL _Pragma("GCC unroll 64")
+#endif
 
 // ---- bit patterns (math.h) ----
 
