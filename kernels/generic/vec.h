@@ -9,6 +9,7 @@
 #include <xsimd/xsimd.hpp>
 
 #define SACCADE_INLINE inline __attribute__((always_inline))
+#define SACCADE_LAMBDA __attribute__((always_inline))  // behind the parameters of a lambda
 
 namespace saccade::kernels {
 namespace {
@@ -60,6 +61,11 @@ SACCADE_INLINE Vec<float, Arch> broadcast(float x) {
   return Vec<float, Arch>(x);
 }
 
+// Asks for the cache lines of [p, p + n), which may be any address.
+SACCADE_INLINE void prefetch(const float* p, size_t n) {
+  for (size_t i = 0; i < n; i += 16) __builtin_prefetch(p + i);
+}
+
 // a * b + c in one rounding (two on SSE2, which has no FMA). xsimd 8.1 has no AVX-512 form: its fma multiplies and adds there.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> fma(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> c) {
@@ -76,6 +82,18 @@ SACCADE_INLINE Vec<float, Arch> fnma(Vec<float, Arch> a, Vec<float, Arch> b, Vec
   return _mm512_fnmadd_ps(a, b, c);
 #else
   return xsimd::fnma(a, b, c);
+#endif
+}
+// a * b - n in one rounding, for n near a * b. Without FMA the factors are split into halves of 12 bits, whose products are exact.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> product_remainder(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> n) {
+#if defined(__FMA__) || defined(__ARM_NEON)
+  return fma<Arch>(a, b, Vec<float, Arch>(0.0f) - n);
+#else
+  const Vec<int32_t, Arch> high(static_cast<int32_t>(0xfffff000));
+  const Vec<float, Arch> a1 = xsimd::bitwise_cast<Vec<float, Arch>>(xsimd::bitwise_cast<Vec<int32_t, Arch>>(a) & high), a2 = a - a1;
+  const Vec<float, Arch> b1 = xsimd::bitwise_cast<Vec<float, Arch>>(xsimd::bitwise_cast<Vec<int32_t, Arch>>(b) & high), b2 = b - b1;
+  return (a1 * b1 - n) + (a1 * b2 + a2 * b);
 #endif
 }
 
@@ -104,6 +122,17 @@ SACCADE_INLINE Vec<float, Arch> min(Vec<float, Arch> a, Vec<float, Arch> b) {
 #else
   return vminq_f32(a, b);
 #endif
+}
+
+// The larger of a and b; NaN if either is.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> max_keep_nan(Vec<float, Arch> a, Vec<float, Arch> b) {
+  return xsimd::select(xsimd::isnan(a), a, max<Arch>(a, b));
+}
+
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> sqrt(Vec<float, Arch> x) {
+  return xsimd::sqrt(x);
 }
 
 // The first n lanes from p, zeros behind them; reads nothing past p + n. 0 <= n <= lanes.
@@ -153,24 +182,55 @@ SACCADE_INLINE Vec<float, Arch> select_first(Vec<float, Arch> full, Vec<float, A
 #endif
 }
 
-// Sum of all lanes, in an order fixed by the ISA: halves are added until one lane is left.
+// The lanes of v folded by f: halves are combined until one lane is left.
+template <class Arch, class F>
+SACCADE_INLINE float fold_lanes(Vec<float, Arch> v, F f) {
+#if defined(__SSE2__)
+#if defined(__AVX512F__)
+  const __m256 v8 = f(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+  const __m128 v4 = f(_mm256_castps256_ps128(v8), _mm256_extractf128_ps(v8, 1));
+#elif defined(__AVX__)
+  const __m128 v4 = f(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+#else
+  const __m128 v4 = v;
+#endif
+  const __m128 v2 = f(v4, _mm_movehl_ps(v4, v4));
+  return _mm_cvtss_f32(f(v2, _mm_shuffle_ps(v2, v2, 1)));
+#else
+  const float32x2_t v2 = f(vget_low_f32(v), vget_high_f32(v));
+  return vget_lane_f32(f(v2, vrev64_f32(v2)), 0);
+#endif
+}
+#if defined(__SSE2__)
+struct AddLanes {
+  SACCADE_INLINE __m128 operator()(__m128 a, __m128 b) const { return _mm_add_ps(a, b); }
+#if defined(__AVX__)
+  SACCADE_INLINE __m256 operator()(__m256 a, __m256 b) const { return _mm256_add_ps(a, b); }
+#endif
+};
+struct MaxLanes {
+  SACCADE_INLINE __m128 operator()(__m128 a, __m128 b) const { return _mm_max_ps(a, b); }
+#if defined(__AVX__)
+  SACCADE_INLINE __m256 operator()(__m256 a, __m256 b) const { return _mm256_max_ps(a, b); }
+#endif
+};
+#else
+struct AddLanes {
+  SACCADE_INLINE float32x2_t operator()(float32x2_t a, float32x2_t b) const { return vadd_f32(a, b); }
+};
+struct MaxLanes {
+  SACCADE_INLINE float32x2_t operator()(float32x2_t a, float32x2_t b) const { return vmax_f32(a, b); }
+};
+#endif
+// Sum of all lanes, in an order fixed by the ISA.
 template <class Arch>
 SACCADE_INLINE float reduce_add(Vec<float, Arch> v) {
-  alignas(Vec<float, Arch>) float lanes[kLanes<Arch>];
-  v.store_aligned(lanes);
-  for (size_t half = kLanes<Arch> / 2; half > 0; half /= 2) {
-    for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
+  return fold_lanes<Arch>(v, AddLanes{});
 }
 // Largest lane; NaN lanes may be dropped.
 template <class Arch>
 SACCADE_INLINE float reduce_max(Vec<float, Arch> v) {
-  alignas(Vec<float, Arch>) float lanes[kLanes<Arch>];
-  v.store_aligned(lanes);
-  float best = lanes[0];
-  for (size_t i = 1; i < kLanes<Arch>; ++i) best = lanes[i] > best ? lanes[i] : best;
-  return best;
+  return fold_lanes<Arch>(v, MaxLanes{});
 }
 
 // True if any lane is NaN.
@@ -350,6 +410,72 @@ SACCADE_INLINE Vec<float, Arch> copy_sign(Vec<float, Arch> x, Vec<float, Arch> s
 // Where a < b, x; elsewhere (NaN too), y.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> select_less(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> x, Vec<float, Arch> y) {
+  return xsimd::select(a < b, x, y);
+}
+
+// ---- lanes in pairs (rope.h) ----
+
+// Lanes 1 0 3 2 5 4 ...
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> swap_pairs(Vec<float, Arch> x) {
+#if defined(__AVX512F__)
+  return _mm512_permute_ps(x, 0xb1);
+#elif defined(__AVX__)
+  return _mm256_permute_ps(x, 0xb1);
+#elif defined(__SSE2__)
+  return _mm_shuffle_ps(x, x, 0xb1);
+#else
+  return vrev64q_f32(x);
+#endif
+}
+// Lanes 0 0 1 1 2 2 ... of the lower half.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> double_lanes(Vec<float, Arch> x) {
+#if defined(__AVX512F__)
+  return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7), x);
+#elif defined(__AVX2__)
+  return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+#elif defined(__SSE2__)
+  return _mm_unpacklo_ps(x, x);
+#else
+  return vzip1q_f32(x, x);
+#endif
+}
+// x with the sign of every even lane turned.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> negate_even(Vec<float, Arch> x) {
+  return float_of<Arch>(bits_of<Arch>(x) ^ xsimd::bitwise_cast<Vec<int32_t, Arch>>(Vec<int64_t, Arch>(0x80000000)));
+}
+
+// ---- 16-bit numbers (rows.h) ----
+
+// Lanes uint16 from p, each in an int32.
+template <class Arch>
+SACCADE_INLINE Vec<int32_t, Arch> load_u16(const uint16_t* p) {
+#if defined(__AVX512F__)
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+#elif defined(__AVX2__)
+  return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#elif defined(__SSE2__)
+  return _mm_unpacklo_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)), _mm_setzero_si128());
+#else
+  return vreinterpretq_s32_u32(vmovl_u16(vld1_u16(p)));
+#endif
+}
+// The first n lanes from p, zeros behind them; reads nothing past p + n.
+template <class Arch>
+SACCADE_INLINE Vec<int32_t, Arch> load_u16_first(const uint16_t* p, size_t n) {
+  uint16_t lanes[kLanes<Arch>] = {};
+  for (size_t i = 0; i < n; ++i) lanes[i] = p[i];
+  return load_u16<Arch>(lanes);
+}
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> to_float(Vec<int32_t, Arch> x) {
+  return xsimd::to_float(x);
+}
+// Where a < b, x; elsewhere, y.
+template <class Arch>
+SACCADE_INLINE Vec<int32_t, Arch> select_less(Vec<int32_t, Arch> a, Vec<int32_t, Arch> b, Vec<int32_t, Arch> x, Vec<int32_t, Arch> y) {
   return xsimd::select(a < b, x, y);
 }
 
