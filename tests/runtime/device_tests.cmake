@@ -34,11 +34,7 @@ if(TARGET saccade_openmp)
   set_tests_properties(runtime_openmp_limit_1 PROPERTIES LABELS "quick" TIMEOUT 300 ENVIRONMENT "OMP_THREAD_LIMIT=1")
 endif()
 if(TARGET saccade_onednn)
-  set(threading)
-  if(TARGET OpenMP::OpenMP_CXX)
-    set(threading OpenMP::OpenMP_CXX)
-  endif()
-  saccade_device_test(onednn LIBRARIES saccade_onednn ${threading})
+  saccade_device_test(onednn LIBRARIES saccade_onednn ${CMAKE_DL_LIBS})
 endif()
 
 # A plugin is a shared object around the library, shared or static.
