@@ -61,6 +61,11 @@ SACCADE_INLINE Vec<float, Arch> broadcast(float x) {
   return Vec<float, Arch>(x);
 }
 
+// Asks for the cache lines of [p, p + n), which may be any address.
+SACCADE_INLINE void prefetch(const float* p, size_t n) {
+  for (size_t i = 0; i < n; i += 16) __builtin_prefetch(p + i);
+}
+
 // a * b + c in one rounding (two on SSE2, which has no FMA). xsimd 8.1 has no AVX-512 form: its fma multiplies and adds there.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> fma(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> c) {
