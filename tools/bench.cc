@@ -1,0 +1,204 @@
+// saccade bench: encoder, attention and peak through the public API (bench_kernels.cc has the kernels).
+#include <fmt/core.h>
+#include <sys/resource.h>
+
+#include <charconv>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "tools/console.h"
+#include "tools/timing.h"
+
+namespace saccade::tool {
+namespace {
+
+int64_t peak_rss_bytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;  // Linux counts KiB
+}
+
+// Numbers separated by commas or white space.
+std::vector<int64_t> read_lengths(const std::string& file) {
+  std::ifstream stream(file);
+  std::vector<int64_t> lengths;
+  std::string line;
+  for (int number = 1; std::getline(stream, line); ++number) {
+    std::replace(line.begin(), line.end(), ',', ' ');
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      int64_t length = -1;
+      const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), length);
+      if (code != std::errc() || end != word.data() + word.size() || length < 0 || length > kMaxLength) {
+        throw Failure(kFailure, fmt::format("{}: line {}: '{}' is no length from 0 to {}", printable(file), number, printable(word, 40), kMaxLength));
+      }
+      lengths.push_back(length);
+    }
+  }
+  if (!stream.eof()) throw Failure(kFailure, printable(file) + ": cannot be read");
+  if (lengths.empty()) throw Failure(kFailure, printable(file) + ": holds no length");
+  return lengths;
+}
+
+std::vector<float> random_floats(int64_t count, uint32_t seed) {
+  std::mt19937 engine(seed);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = static_cast<float>(engine() >> 8) * 0x1p-23f - 1.0f;
+  return values;
+}
+
+}  // namespace
+
+Timing time_repeats(int repeat, const std::string& what, const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kSample = 0.01;  // long beside the clock's resolution
+  const auto elapsed = [](Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  Timing timing;
+  Progress progress(what);
+  try {
+    work();
+    auto begin = Clock::now();
+    work();
+    const int64_t calls = std::max<int64_t>(1, static_cast<int64_t>(kSample / std::max(elapsed(begin), 1e-9)));
+    for (int r = 0; r < repeat; ++r) {
+      progress.at(r, repeat);
+      throw_if_interrupted();
+      begin = Clock::now();
+      for (int64_t i = 0; i < calls; ++i) work();
+      timing.seconds.push_back(elapsed(begin) / static_cast<double>(calls));
+    }
+  } catch (const Interrupted&) {
+    timing.interrupted = true;
+  }
+  return timing;
+}
+
+int print_bench(const BenchReport& report, bool json) {
+  const Timing& timing = report.timing;
+  const bool any = !timing.seconds.empty();
+  double peak = report.peak_before;
+  if (!timing.interrupted) peak = std::max(peak, measure_peak_of(report.setup.isa, report.setup.threads));
+  const double gflops = any ? report.flops / timing.min() * 1e-9 : 0;
+
+  if (json) {
+    Json results = {{"isa", report.setup.isa}, {"threads", report.setup.threads}, {"repeats", timing.seconds.size()}};
+    if (any) {
+      results["seconds_min"] = timing.min();
+      results["seconds_median"] = timing.median();
+      if (report.flops > 0) results["gflops"] = gflops;
+    }
+    results["peak_gflops"] = peak;
+    results.update(report.more);
+    print_envelope(report.command, results);
+  } else {
+    const auto line = [](const std::string& key, const std::string& value) { fmt::print("{:<18}{}\n", key, value); };
+    fmt::print("{}\n{}\n", headline(report.setup), report.title);
+    if (any) {
+      line("seconds", fmt::format("{} min, {} median of {}", significant(timing.min()), significant(timing.median()), timing.seconds.size()));
+      if (report.flops > 0) line("GFLOP/s", fmt::format("{}, {:.1f} % of the FMA peak {}", significant(gflops), 100 * gflops / peak, significant(peak)));
+      for (const auto& [key, value] : report.lines) line(key, value);
+    } else {
+      fmt::print("interrupted before the first result\n");
+    }
+  }
+  return timing.interrupted ? kInterrupted : kDone;
+}
+
+int run_bench_encoder(const BenchEncoderOptions& options) {
+  const Setup setup = make_setup(options);
+  EncoderShape shape;
+  std::string error;
+  if (!parse_shape(options.shape, shape, error)) throw Failure(kUsage, "--shape: " + error);
+  const std::vector<int64_t> lengths = !options.lengths_file.empty() ? read_lengths(options.lengths_file)
+                                       : !options.lengths.empty()    ? options.lengths
+                                                                     : generate_lengths(32, 128);
+  const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  const int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), int64_t{0}), sequences = std::ssize(lengths);
+
+  const double peak = measure_peak_of(setup.isa, setup.threads);
+  const Plan plan = [&] {
+    const Progress progress("generating and packing weights");
+    return take(Plan::compile(encoder_graph(generate_weights(shape, longest)), {.isa = setup.isa, .outputs = {"vectors"}, .release_weights = true}));
+  }();
+  Context context = take(Context::create(plan, {.threads = setup.threads, .executor = setup.executor}));
+  Batch batch;
+  batch.assign_lengths(lengths);
+  const std::vector<int32_t> ids = generate_ids(tokens);
+  std::vector<float> vectors(static_cast<size_t>(sequences * shape.width));
+  const Timing timing = time_repeats(options.repeat, "encoding", [&] {
+    check(context.run(batch, {{"ids", packed(ConstMatrix(ids.data(), tokens))}},
+                      {{"vectors", packed(Matrix(vectors.data(), sequences, shape.width))}}, {.stop = &stop_flag()}));
+  });
+
+  BenchReport report{.command = "bench encoder", .title = {}, .setup = setup, .timing = timing, .peak_before = peak, .more = {}, .lines = {}};
+  report.flops = encoder_flops(shape, lengths);
+  report.title = fmt::format("encoder of {} layers, {} wide, {} heads, FFN {}; {} sequences, {} tokens (padded: {}); ids to vectors, no tokenizing",
+                             shape.layers, shape.width, shape.heads, shape.ffn, sequences, thousands(static_cast<double>(tokens)),
+                             thousands(static_cast<double>(sequences * longest)));
+  report.more = {{"sequences", sequences}, {"tokens", tokens}, {"arena_bytes", context.arena_bytes()}, {"peak_rss_bytes", peak_rss_bytes()}};
+  if (!timing.seconds.empty()) {
+    const double rate = static_cast<double>(tokens) / timing.min();
+    report.more["useful_tokens_per_second"] = rate;
+    report.lines.emplace_back("useful tokens/s", thousands(rate));
+    report.lines.emplace_back("sequences/s", significant(static_cast<double>(sequences) / timing.min()));
+  }
+  report.lines.emplace_back("memory", fmt::format("arena {}, weights {}, peak RSS {}", bytes_text(context.arena_bytes()),
+                                                  bytes_text(plan.weight_bytes()), bytes_text(peak_rss_bytes())));
+  return print_bench(report, options.json);
+}
+
+int run_bench_attention(const BenchAttentionOptions& options) {
+  const Setup setup = make_setup(options);
+  const int64_t length = options.length, dim = options.head_dim, size = options.batch * options.heads * length * dim;
+  const std::vector<float> q = random_floats(size, 1), k = random_floats(size, 2), v = random_floats(size, 3);
+  std::vector<float> out(static_cast<size_t>(size));
+  Workspace workspace = take(Workspace::create({.threads = setup.threads, .executor = setup.executor, .isa = setup.isa.c_str()}));
+  AttentionArgs args;
+  args.batch = options.batch;
+  args.heads = options.heads;
+  args.queries = args.keys = length;
+  args.head_dim = dim;
+  args.q = bshd(q.data(), length, options.heads, dim);
+  args.k = bshd(k.data(), length, options.heads, dim);
+  args.v = bshd(v.data(), length, options.heads, dim);
+  args.out = bshd(out.data(), length, options.heads, dim);
+  args.causal = options.causal ? Causal::kTopLeft : Causal::kNone;
+  args.stop = &stop_flag();
+
+  const double peak = measure_peak_of(setup.isa, setup.threads);
+  const Timing timing = time_repeats(options.repeat, "attention", [&] { check(attention(args, workspace)); });
+  const double n = static_cast<double>(length);
+  const double pairs = options.causal ? n * (n + 1) / 2 : n * n;
+  BenchReport report{.command = "bench attention", .title = {}, .setup = setup, .timing = timing, .peak_before = peak, .more = {}, .lines = {}};
+  report.flops = 4 * static_cast<double>(options.batch * options.heads * dim) * pairs;
+  report.title = fmt::format("attention(), f32 [batch {}, length {}, heads {}, head_dim {}]{}", options.batch, length, options.heads, dim,
+                             options.causal ? ", causal (live pairs count)" : "");
+  report.more = {{"workspace_bytes", workspace.bytes()}};
+  report.lines.emplace_back("workspace", bytes_text(workspace.bytes()));
+  return print_bench(report, options.json);
+}
+
+int run_bench_peak(const BenchOptions& options) {
+  const Setup setup = make_setup(options);
+  double peak = 0;
+  int exit = kDone;
+  try {
+    Progress progress("measuring the FMA peak");
+    for (int r = 0; r < options.repeat; ++r) {
+      progress.at(r, options.repeat);
+      throw_if_interrupted();
+      peak = std::max(peak, measure_peak_of(setup.isa, setup.threads));
+    }
+  } catch (const Interrupted&) {
+    exit = kInterrupted;
+  }
+  if (options.json) {
+    print_envelope("bench peak", {{"isa", setup.isa}, {"threads", setup.threads}, {"peak_gflops", peak}});
+  } else {
+    fmt::print("{}\nFMA peak {} GFLOP/s\n", headline(setup), significant(peak));
+  }
+  return exit;
+}
+
+}  // namespace saccade::tool
