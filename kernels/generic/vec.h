@@ -34,6 +34,19 @@ using Vec = xsimd::batch<T, Arch>;
 template <class Arch>
 inline constexpr size_t kLanes = Vec<float, Arch>::size;
 
+// Vector registers that a loop may fill: one less on SSE2, where a product waits for its sum, two less on NEON, where compilers load
+// in pairs.
+template <class Arch>
+#if defined(__AVX512F__)
+inline constexpr size_t kRegisters = 32;
+#elif defined(__aarch64__)
+inline constexpr size_t kRegisters = 30;
+#elif defined(__AVX2__)
+inline constexpr size_t kRegisters = 16;
+#else
+inline constexpr size_t kRegisters = 15;
+#endif
+
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> load(const float* p) {
   return Vec<float, Arch>::load_unaligned(p);
@@ -169,6 +182,92 @@ SACCADE_INLINE Vec<float, Arch> scale_pow2(Vec<float, Arch> x, Vec<float, Arch> 
   const Vec<int32_t, Arch> exponent = (xsimd::to_int(n) + Vec<int32_t, Arch>(127)) << 23;
   return x * xsimd::bitwise_cast<Vec<float, Arch>>(exponent);
 #endif
+}
+
+// ---- register tiles (matmul, attention) ----
+
+// A number that multiplies whole vectors: a broadcast register, or on NEON a lane, which its FMA takes as it is (a broadcast there
+// would take time from the FMA units).
+#if defined(__ARM_NEON)
+template <class Arch>
+using Factor = float;
+#else
+template <class Arch>
+using Factor = Vec<float, Arch>;
+#endif
+template <class Arch>
+SACCADE_INLINE Factor<Arch> load_factor(const float* p) {
+  Factor<Arch> x(*p);
+#if defined(__ARM_NEON)
+  __asm__("" : "+w"(x));  // a plain load; without this some become load-and-broadcast
+#endif
+  return x;
+}
+// a * b + c as fma.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> fma_factor(Factor<Arch> a, Vec<float, Arch> b, Vec<float, Arch> c) {
+#if defined(__ARM_NEON)
+  return vfmaq_n_f32(c, b, a);
+#else
+  return fma<Arch>(a, b, c);
+#endif
+}
+
+// Hides where a value came from, so that the compiler keeps it in a register instead of deriving it again.
+template <class T>
+SACCADE_INLINE T opaque(T x) {
+  __asm__("" : "+r"(x));
+  return x;
+}
+
+// Loads behind this stay behind it. GCC's scheduler for AArch64 would move them all to the top of a loop and spill.
+SACCADE_INLINE void keep_order() {
+#if defined(__ARM_NEON)
+  __asm__ volatile("");
+#endif
+}
+
+// Loops over a constant number of registers: without full unrolling they would live in memory.
+#if defined(__clang__)
+#define SACCADE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SACCADE_UNROLL _Pragma("GCC unroll 64")
+#endif
+
+// ---- bit patterns (math.h) ----
+
+template <class Arch>
+SACCADE_INLINE Vec<int32_t, Arch> bits_of(Vec<float, Arch> x) {
+  return xsimd::bitwise_cast<Vec<int32_t, Arch>>(x);
+}
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> float_of(Vec<int32_t, Arch> x) {
+  return xsimd::bitwise_cast<Vec<float, Arch>>(x);
+}
+// The number whose exponent field is the low 8 bits of t's pattern, bit 8 being its sign, and whose mantissa is 0.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> pow2_of_field(Vec<float, Arch> t) {
+  return float_of<Arch>(bits_of<Arch>(t) << 23);
+}
+// x with the low 9 bits of t's pattern added to sign and exponent field.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> add_to_field(Vec<float, Arch> x, Vec<float, Arch> t) {
+  return float_of<Arch>(bits_of<Arch>(x) + (bits_of<Arch>(t) << 23));
+}
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> abs(Vec<float, Arch> x) {
+  return float_of<Arch>(bits_of<Arch>(x) & Vec<int32_t, Arch>(0x7fffffff));
+}
+// |x| with the sign of `sign`.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> copy_sign(Vec<float, Arch> x, Vec<float, Arch> sign) {
+  const Vec<int32_t, Arch> mask(0x7fffffff);
+  return float_of<Arch>((bits_of<Arch>(x) & mask) | (bits_of<Arch>(sign) & ~mask));
+}
+// Where a < b, x; elsewhere (NaN too), y.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> select_less(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> x, Vec<float, Arch> y) {
+  return xsimd::select(a < b, x, y);
 }
 
 }  // namespace
