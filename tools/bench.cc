@@ -2,9 +2,11 @@
 #include <fmt/core.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <numeric>
+#include <random>
 #include <sstream>
 
 #include "tools/console.h"
@@ -50,61 +52,6 @@ std::vector<float> random_floats(int64_t count, uint32_t seed) {
 
 }  // namespace
 
-Timing time_repeats(int repeat, const std::string& what, const std::function<void()>& work) {
-  using Clock = std::chrono::steady_clock;
-  constexpr double kSample = 0.01;  // long beside the clock's resolution
-  const auto elapsed = [](Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  Timing timing;
-  Progress progress(what);
-  try {
-    work();
-    auto begin = Clock::now();
-    work();
-    const int64_t calls = std::max<int64_t>(1, static_cast<int64_t>(kSample / std::max(elapsed(begin), 1e-9)));
-    for (int r = 0; r < repeat; ++r) {
-      progress.at(r, repeat);
-      throw_if_interrupted();
-      begin = Clock::now();
-      for (int64_t i = 0; i < calls; ++i) work();
-      timing.seconds.push_back(elapsed(begin) / static_cast<double>(calls));
-    }
-  } catch (const Interrupted&) {
-    timing.interrupted = true;
-  }
-  return timing;
-}
-
-int print_bench(const BenchReport& report, bool json) {
-  const Timing& timing = report.timing;
-  const bool any = !timing.seconds.empty();
-  double peak = report.peak_before;
-  if (!timing.interrupted) peak = std::max(peak, measure_peak_of(report.setup.isa, report.setup.threads));
-  const double gflops = any ? report.flops / timing.min() * 1e-9 : 0;
-
-  if (json) {
-    Json results = {{"isa", report.setup.isa}, {"threads", report.setup.threads}, {"repeats", timing.seconds.size()}};
-    if (any) {
-      results["seconds_min"] = timing.min();
-      results["seconds_median"] = timing.median();
-      if (report.flops > 0) results["gflops"] = gflops;
-    }
-    results["peak_gflops"] = peak;
-    results.update(report.more);
-    print_envelope(report.command, results);
-  } else {
-    const auto line = [](const std::string& key, const std::string& value) { fmt::print("{:<18}{}\n", key, value); };
-    fmt::print("{}\n{}\n", headline(report.setup), report.title);
-    if (any) {
-      line("seconds", fmt::format("{} min, {} median of {}", significant(timing.min()), significant(timing.median()), timing.seconds.size()));
-      if (report.flops > 0) line("GFLOP/s", fmt::format("{}, {:.1f} % of the FMA peak {}", significant(gflops), 100 * gflops / peak, significant(peak)));
-      for (const auto& [key, value] : report.lines) line(key, value);
-    } else {
-      fmt::print("interrupted before the first result\n");
-    }
-  }
-  return timing.interrupted ? kInterrupted : kDone;
-}
-
 int run_bench_encoder(const BenchEncoderOptions& options) {
   const Setup setup = make_setup(options);
   EncoderShape shape;
@@ -131,7 +78,7 @@ int run_bench_encoder(const BenchEncoderOptions& options) {
                       {{"vectors", packed(Matrix(vectors.data(), sequences, shape.width))}}, {.stop = &stop_flag()}));
   });
 
-  BenchReport report{.command = "bench encoder", .title = {}, .setup = setup, .timing = timing, .peak_before = peak, .more = {}, .lines = {}};
+  BenchReport report{.command = "bench encoder", .title = {}, .setup = setup, .timing = timing, .peak_before = peak};
   report.flops = encoder_flops(shape, lengths);
   report.title = fmt::format("encoder of {} layers, {} wide, {} heads, FFN {}; {} sequences, {} tokens (padded: {}); ids to vectors, no tokenizing",
                              shape.layers, shape.width, shape.heads, shape.ffn, sequences, thousands(static_cast<double>(tokens)),
@@ -139,7 +86,7 @@ int run_bench_encoder(const BenchEncoderOptions& options) {
   report.more = {{"sequences", sequences}, {"tokens", tokens}, {"arena_bytes", context.arena_bytes()}, {"peak_rss_bytes", peak_rss_bytes()}};
   if (!timing.seconds.empty()) {
     const double rate = static_cast<double>(tokens) / timing.min();
-    report.more["useful_tokens_per_second"] = rate;
+    report.more.emplace_back("useful_tokens_per_second", rate);
     report.lines.emplace_back("useful tokens/s", thousands(rate));
     report.lines.emplace_back("sequences/s", significant(static_cast<double>(sequences) / timing.min()));
   }
@@ -150,7 +97,11 @@ int run_bench_encoder(const BenchEncoderOptions& options) {
 
 int run_bench_attention(const BenchAttentionOptions& options) {
   const Setup setup = make_setup(options);
-  const int64_t length = options.length, dim = options.head_dim, size = options.batch * options.heads * length * dim;
+  const int64_t length = options.length, dim = options.head_dim;
+  int64_t size = options.batch;
+  for (const int64_t factor : {options.heads, length, dim}) {
+    if (__builtin_mul_overflow(size, factor, &size)) throw Failure(kUsage, "batch x heads x length x head_dim is too large");
+  }
   const std::vector<float> q = random_floats(size, 1), k = random_floats(size, 2), v = random_floats(size, 3);
   std::vector<float> out(static_cast<size_t>(size));
   Workspace workspace = take(Workspace::create({.threads = setup.threads, .executor = setup.executor, .isa = setup.isa.c_str()}));
@@ -170,7 +121,7 @@ int run_bench_attention(const BenchAttentionOptions& options) {
   const Timing timing = time_repeats(options.repeat, "attention", [&] { check(attention(args, workspace)); });
   const double n = static_cast<double>(length);
   const double pairs = options.causal ? n * (n + 1) / 2 : n * n;
-  BenchReport report{.command = "bench attention", .title = {}, .setup = setup, .timing = timing, .peak_before = peak, .more = {}, .lines = {}};
+  BenchReport report{.command = "bench attention", .title = {}, .setup = setup, .timing = timing, .peak_before = peak};
   report.flops = 4 * static_cast<double>(options.batch * options.heads * dim) * pairs;
   report.title = fmt::format("attention(), f32 [batch {}, length {}, heads {}, head_dim {}]{}", options.batch, length, options.heads, dim,
                              options.causal ? ", causal (live pairs count)" : "");
@@ -194,7 +145,7 @@ int run_bench_peak(const BenchOptions& options) {
     exit = kInterrupted;
   }
   if (options.json) {
-    print_envelope("bench peak", {{"isa", setup.isa}, {"threads", setup.threads}, {"peak_gflops", peak}});
+    print_numbers("bench peak", setup, {{"peak_gflops", peak}});
   } else {
     fmt::print("{}\nFMA peak {} GFLOP/s\n", headline(setup), significant(peak));
   }

@@ -80,12 +80,12 @@ int run_bench_matmul(const BenchMatmulOptions& options) {
 
   const double peak = measure_peak_of(setup.isa, setup.threads);
   const Timing timing = time_repeats(options.repeat, "matmul", [&] { share_rows(*setup.executor, rows, part); });
-  BenchReport report{.command = "bench matmul", .title = {}, .setup = setup, .timing = timing, .peak_before = peak, .more = {}, .lines = {}};
+  BenchReport report{.command = "bench matmul", .title = {}, .setup = setup, .timing = timing, .peak_before = peak};
   report.flops = 2 * static_cast<double>(options.rows) * static_cast<double>(options.in) * static_cast<double>(options.out);
   report.title = fmt::format("matmul, f32, packed weight: [{}, {}] x [{}, {}]", rows, in, in, out);
   if (!timing.seconds.empty()) {
     const double rate = gigabytes_per_second(rows * in + in * out + rows * out, timing.min());
-    report.more["gbs"] = rate;
+    report.more.emplace_back("gbs", rate);
     report.lines.emplace_back("GB/s", fmt::format("{} (operands once each)", significant(rate)));
   }
   return print_bench(report, options.json);
@@ -108,12 +108,12 @@ int run_bench_softmax(const BenchSoftmaxOptions& options) {
 
   const double peak = measure_peak_of(setup.isa, setup.threads);
   const Timing timing = time_repeats(options.repeat, "softmax", [&] { share_rows(*setup.executor, rows, part); });
-  BenchReport report{.command = "bench softmax", .title = {}, .setup = setup, .timing = timing, .peak_before = peak, .more = {}, .lines = {}};
+  BenchReport report{.command = "bench softmax", .title = {}, .setup = setup, .timing = timing, .peak_before = peak};
   report.title = fmt::format("softmax, f32: {} rows of {}", rows, width);
   if (!timing.seconds.empty()) {
     const double elements = static_cast<double>(rows * width) / timing.min();
-    report.more["elements_per_second"] = elements;
-    report.more["gbs"] = gigabytes_per_second(2 * rows * width, timing.min());
+    report.more.emplace_back("elements_per_second", elements);
+    report.more.emplace_back("gbs", gigabytes_per_second(2 * rows * width, timing.min()));
     report.lines.emplace_back("elements/s", fmt::format("{} G", significant(elements * 1e-9)));
     report.lines.emplace_back("GB/s", fmt::format("{} (read + written)", significant(gigabytes_per_second(2 * rows * width, timing.min()))));
   }

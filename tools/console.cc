@@ -120,9 +120,13 @@ void Table::print() const {
 }
 
 std::string thousands(double value) {
-  std::string digits = fmt::format("{:.0f}", value);
-  for (int at = static_cast<int>(digits.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3) digits.insert(static_cast<size_t>(at), ",");
-  return digits;
+  const std::string digits = fmt::format("{:.0f}", std::fabs(value));
+  std::string text = value < 0 ? "-" : "";
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
 }
 
 std::string significant(double value) {

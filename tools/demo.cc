@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tools/console.h"
 
 namespace saccade::tool {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ using Tensors = std::map<std::string, Tensor>;
 // ---- (a) the worked example
 struct Example {
   std::string source;  // for messages
-  Json document;
+  std::shared_ptr<const Json> document;
   std::vector<std::string> tokens;
   std::vector<uint8_t> pad_mask;
   float mask_fill = 0;
@@ -58,6 +59,8 @@ struct ScalingRow {
 };
 std::vector<ScalingRow> run_scaling(const Setup& setup);
 Tensors scaling_tensors(const std::vector<ScalingRow>& rows);  // under the names of the example file
+// "0.70", the number that the example prints under that name for row `index`, or "-".
+std::string published(const Example& example, const std::string& name, size_t index);
 void print_scaling(const Example& example, const std::vector<ScalingRow>& rows);
 
 // ---- (c) an encoder, checked and timed

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
 #include <string_view>
@@ -156,7 +157,7 @@ double difference(float got, double want) {
 }
 
 double error_against_expected(const Example& example, const Tensors& tensors) {
-  const Reader reader(example.document, example.source);
+  const Reader reader(*example.document, example.source);
   double worst = 0;
   for (const char* name : {"Q", "K", "V", "scores", "scaled", "weights", "output"}) {
     const Json& rows = reader.member(reader.member("expected"), name);
@@ -176,9 +177,9 @@ Example load_example(const std::string& file) {
   Example example;
   example.source = file.empty() ? "built-in example" : printable(file);
   const std::string text = file.empty() ? std::string(kSeedExample, kSeedExampleSize) : read_file(file);
-  example.document = Json::parse(text, nullptr, false);
-  const Reader reader(example.document, example.source);
-  if (example.document.is_discarded()) reader.fail("not a JSON document");
+  example.document = std::make_shared<const Json>(Json::parse(text, nullptr, false));
+  const Reader reader(*example.document, example.source);
+  if (example.document->is_discarded()) reader.fail("not a JSON document");
 
   example.x = reader.matrix("X");
   const int64_t tokens = example.x.shape[0], width = example.x.shape[1];
@@ -255,7 +256,7 @@ ExampleRun run_example(const Example& example, const Setup& setup) {
 }
 
 Reproduction reproduce(const Example& example, const Tensors& tensors) {
-  const Reader reader(example.document, example.source);
+  const Reader reader(*example.document, example.source);
   const Json& list = reader.member("printed");
   if (!list.is_array()) reader.fail("\"printed\" should be an array");
   Reproduction result;
@@ -298,6 +299,15 @@ Reproduction reproduce(const Example& example, const Tensors& tensors) {
       reader.fail(fmt::format("\"printed\" {} lacks a member or has one of the wrong type", p));
     }
   return result;
+}
+
+std::string published(const Example& example, const std::string& name, size_t index) {
+  for (const Json& entry : example.document->at("printed")) {  // reproduce() has read them all
+    if (entry["name"] == name && entry["indices"] == Json::array({index}) && !entry.contains("multiplier")) {
+      return fmt::format("{:.{}f}", entry["value"].get<double>(), std::clamp(entry["decimals"].get<int>(), 0, 15));
+    }
+  }
+  return "-";
 }
 
 namespace {

@@ -40,7 +40,7 @@ class Normals {
 
  private:
   double uniform() {
-    const double high = engine_() >> 5, low = engine_() >> 6;
+    const auto high = static_cast<double>(engine_() >> 5), low = static_cast<double>(engine_() >> 6);
     return (high * 67108864.0 + low) / 9007199254740992.0;  // (high 2^26 + low) / 2^53
   }
   std::mt19937 engine_;
@@ -92,16 +92,6 @@ ScalingRow run_dim(int64_t d, Normals& normals, Workspace& workspace) {
   check(attention(args, workspace));
   row.unscaled = mean_largest(weights);
   return row;
-}
-
-// "0.70", the number that was printed under that name for row `index`, or "-".
-std::string published(const Example& example, const char* name, size_t index) {
-  for (const Json& entry : example.document["printed"]) {
-    if (entry["name"] == name && entry["indices"] == Json::array({index}) && !entry.contains("multiplier")) {
-      return fmt::format("{:.{}f}", entry["value"].get<double>(), std::clamp(entry["decimals"].get<int>(), 0, 15));
-    }
-  }
-  return "-";
 }
 
 }  // namespace

@@ -70,7 +70,10 @@ bool parse_shape(const std::string& text, EncoderShape& shape, std::string& erro
 EncoderWeights generate_weights(const EncoderShape& shape, int64_t positions, uint32_t seed) {
   Generator g(seed);
   const int64_t width = shape.width;
-  EncoderWeights weights{.shape = shape, .vocabulary = kVocabulary, .positions = std::max<int64_t>(positions, 1)};
+  EncoderWeights weights;
+  weights.shape = shape;
+  weights.vocabulary = kVocabulary;
+  weights.positions = std::max<int64_t>(positions, 1);
   weights.words = g.floats(weights.vocabulary * width, 0.0f, 1.0f);
   weights.places = g.floats(weights.positions * width, 0.0f, 1.0f);
   weights.types = g.floats(width, 0.0f, 1.0f);

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tools/console.h"

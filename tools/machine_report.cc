@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 

@@ -122,13 +122,14 @@ class CommandLine {
     command->add_flag("--json", options.json, "One JSON document on stdout")->group("Output");
   }
   void add_repeat(CLI::App* command, BenchOptions& options) {
-    command->add_option("--repeat", options.repeat, "Measured repeats", true)
+    command->add_option("--repeat", options.repeat, "Measured repeats")
+        ->capture_default_str()
         ->check(CLI::Range(1, 1000000))
         ->type_name("N")
         ->group("Performance");
   }
   void add_size(CLI::App* command, const char* name, int64_t& value, const char* what) {
-    command->add_option(name, value, what, true)->check(CLI::Range(int64_t{1}, kMaxLength))->type_name("N")->group("Input");
+    command->add_option(name, value, what)->capture_default_str()->check(CLI::Range(int64_t{1}, kMaxLength))->type_name("N")->group("Input");
   }
 
   void add_demo() {
@@ -157,7 +158,8 @@ class CommandLine {
     bench->footer("\nExamples:\n  saccade bench encoder --shape bert-base --lengths 12,128,77\n  saccade bench matmul --rows 32 --in 768 --out 3072 --threads 1");
 
     CLI::App* encoder = bench->add_subcommand("encoder", "A whole encoder with generated weights, from ids to pooled vectors");
-    encoder->add_option("--shape", encoder_.shape, "minilm, bert-base or LAYERS,WIDTH,HEADS,FFN", true)
+    encoder->add_option("--shape", encoder_.shape, "minilm, bert-base or LAYERS,WIDTH,HEADS,FFN")
+        ->capture_default_str()
         ->check(CLI::Validator(
             [](std::string& text) {
               EncoderShape shape;
