@@ -90,7 +90,7 @@ template <class Arch>
 SACCADE_INLINE Vec<float, Arch> exp2m1_of_product(Vec<float, Arch> a, Vec<float, Arch> b) {
   const Vec<float, Arch> magic = broadcast<Arch>(kRound + 127.0f);
   const Vec<float, Arch> t = fma<Arch>(a, b, magic);
-  const Vec<float, Arch> r = fma<Arch>(a, b, magic - t);
+  const Vec<float, Arch> r = product_remainder<Arch>(a, b, t - magic);
   const Vec<float, Arch> scale = pow2_of_field<Arch>(t);
   return fma<Arch>(scale, r * horner<Arch>(kExp2, r), scale - broadcast<Arch>(1.0f));
 }
@@ -144,7 +144,7 @@ SACCADE_INLINE Vec<float, Arch> gelu_erf(Vec<float, Arch> x) {
   const Vec<float, Arch> a = min<Arch>(broadcast<Arch>(10.375f), abs<Arch>(x));  // there the exponent field, and so Phi(-a), is 0
   const Vec<float, Arch> g = horner<Arch>(kGelu, a);
   const Vec<float, Arch> t = fma<Arch>(a, g, magic);
-  const Vec<float, Arch> r = fma<Arch>(a, g, magic - t);
+  const Vec<float, Arch> r = product_remainder<Arch>(a, g, t - magic);
   const Vec<float, Arch> tail = fma<Arch>(r, horner<Arch>(kExp2, r), broadcast<Arch>(1.0f)) * pow2_of_field<Arch>(t);
   return fnma<Arch>(a, tail, relu<Arch>(x));
 }
@@ -157,7 +157,7 @@ SACCADE_INLINE Vec<float, Arch> gelu_tanh(Vec<float, Arch> x) {
   // 2 log2(e) sqrt(2 / pi), and 0.044715 of it
   const Vec<float, Arch> k = fma<Arch>(a * a, broadcast<Arch>(0.102943240f), broadcast<Arch>(2.30220819f));
   const Vec<float, Arch> t = fma<Arch>(a, k, magic);
-  const Vec<float, Arch> r = fma<Arch>(a, k, magic - t);
+  const Vec<float, Arch> r = product_remainder<Arch>(a, k, t - magic);
   const Vec<float, Arch> e = fma<Arch>(r, horner<Arch>(kExp2, r), one) * pow2_of_field<Arch>(t);
   return relu<Arch>(x) - a / (one + e);
 }
@@ -174,6 +174,31 @@ SACCADE_INLINE Vec<float, Arch> apply(Vec<float, Arch> x) {
   if constexpr (F == Unary::kErf) return erf<Arch>(x);
   if constexpr (F == Unary::kExp2) return exp2<Arch>(x);
   return x;
+}
+
+// body.operator()<F>() for the F that is known only now.
+template <class Body>
+SACCADE_INLINE void for_unary(Unary f, Body body) {
+  switch (f) {
+    case Unary::kIdentity:
+      return body.template operator()<Unary::kIdentity>();
+    case Unary::kRelu:
+      return body.template operator()<Unary::kRelu>();
+    case Unary::kGeluErf:
+      return body.template operator()<Unary::kGeluErf>();
+    case Unary::kGeluTanh:
+      return body.template operator()<Unary::kGeluTanh>();
+    case Unary::kSilu:
+      return body.template operator()<Unary::kSilu>();
+    case Unary::kTanh:
+      return body.template operator()<Unary::kTanh>();
+    case Unary::kSigmoid:
+      return body.template operator()<Unary::kSigmoid>();
+    case Unary::kErf:
+      return body.template operator()<Unary::kErf>();
+    case Unary::kExp2:
+      return body.template operator()<Unary::kExp2>();
+  }
 }
 
 }  // namespace
