@@ -1,0 +1,12 @@
+# Fails unless README holds SOURCE, line by line, as a block of C++, and SOURCE has at most 80 lines.
+file(READ "${README}" readme)
+file(READ "${SOURCE}" source)
+string(FIND "${readme}" "```cpp\n${source}```" position)
+if(position EQUAL -1)
+  message(FATAL_ERROR "${README} does not show ${SOURCE} as it is")
+endif()
+string(REGEX MATCHALL "\n" newlines "${source}")
+list(LENGTH newlines lines)
+if(lines GREATER 80)
+  message(FATAL_ERROR "${SOURCE} has ${lines} lines, at most 80 are promised")
+endif()
