@@ -76,6 +76,8 @@ void step(const AttentionPass<Arch>& pass, const RowTiles& tiles, size_t begin, 
   }
   float* key0 = pass.scores - tile.begin;
   for (size_t i = first; i < tiles.begin(end); ++i) {
+    prefetch(args.out + i * args.out_stride, args.value_dim);
+    prefetch(args.q + (i + tiles.begin(end) - first) * args.q_stride, args.head_dim);
     const size_t r = i - first;
     range[r] = intersect(key_range(args, i), tile);
     float* row = key0 + r * pass.scores_stride;

@@ -28,6 +28,9 @@ struct PackedHead {
   uint8_t* flags;     // [keys] 1: the value of this key holds NaN or Inf
 };
 
+// Rows of one head may lie far apart, where no hardware prefetcher follows.
+inline constexpr size_t kAhead = 16;
+
 // Keys [j, j + kLanes) of K into the columns starting at `panel`.
 template <class Arch>
 void pack_keys(const AttentionPackArgs& args, size_t j, float* panel) {
@@ -38,6 +41,7 @@ void pack_keys(const AttentionPackArgs& args, size_t j, float* panel) {
     Vec<float, Arch> block[kWidth];
     for (size_t i = 0; i < kWidth; ++i) {
       const float* row = args.k + (j + i) * args.k_stride + c;
+      __builtin_prefetch(row + kAhead * args.k_stride);
       if (i >= keys) {
         block[i] = Vec<float, Arch>(0.0f);
       } else if (columns == kWidth) {
@@ -60,6 +64,7 @@ template <class Arch>
 bool pack_value(const AttentionPackArgs& args, size_t j, float* panels) {
   constexpr size_t kWidth = kLanes<Arch>, kPanel = Tiles<Arch>::key_panel;
   const float* row = args.v + j * args.v_stride;
+  prefetch(row + kAhead * args.v_stride, args.value_dim);
   const Vec<float, Arch> zero(0.0f);
   Vec<float, Arch> check = zero;  // x * 0 is NaN for NaN and Inf
   for (size_t p = 0; p * kPanel < args.value_dim; ++p) {

@@ -61,6 +61,11 @@ SACCADE_INLINE Vec<float, Arch> broadcast(float x) {
   return Vec<float, Arch>(x);
 }
 
+// Asks for the cache lines of [p, p + n), which may be any address.
+SACCADE_INLINE void prefetch(const float* p, size_t n) {
+  for (size_t i = 0; i < n; i += 16) __builtin_prefetch(p + i);
+}
+
 // a * b + c in one rounding (two on SSE2, which has no FMA). xsimd 8.1 has no AVX-512 form: its fma multiplies and adds there.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> fma(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> c) {
@@ -122,7 +127,7 @@ SACCADE_INLINE Vec<float, Arch> min(Vec<float, Arch> a, Vec<float, Arch> b) {
 // The larger of a and b; NaN if either is.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> max_keep_nan(Vec<float, Arch> a, Vec<float, Arch> b) {
-  return xsimd::select(a != a, a, max<Arch>(a, b));
+  return xsimd::select(xsimd::isnan(a), a, max<Arch>(a, b));
 }
 
 template <class Arch>
@@ -177,24 +182,55 @@ SACCADE_INLINE Vec<float, Arch> select_first(Vec<float, Arch> full, Vec<float, A
 #endif
 }
 
-// Sum of all lanes, in an order fixed by the ISA: halves are added until one lane is left.
+// The lanes of v folded by f: halves are combined until one lane is left.
+template <class Arch, class F>
+SACCADE_INLINE float fold_lanes(Vec<float, Arch> v, F f) {
+#if defined(__SSE2__)
+#if defined(__AVX512F__)
+  const __m256 v8 = f(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+  const __m128 v4 = f(_mm256_castps256_ps128(v8), _mm256_extractf128_ps(v8, 1));
+#elif defined(__AVX__)
+  const __m128 v4 = f(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+#else
+  const __m128 v4 = v;
+#endif
+  const __m128 v2 = f(v4, _mm_movehl_ps(v4, v4));
+  return _mm_cvtss_f32(f(v2, _mm_shuffle_ps(v2, v2, 1)));
+#else
+  const float32x2_t v2 = f(vget_low_f32(v), vget_high_f32(v));
+  return vget_lane_f32(f(v2, vrev64_f32(v2)), 0);
+#endif
+}
+#if defined(__SSE2__)
+struct AddLanes {
+  SACCADE_INLINE __m128 operator()(__m128 a, __m128 b) const { return _mm_add_ps(a, b); }
+#if defined(__AVX__)
+  SACCADE_INLINE __m256 operator()(__m256 a, __m256 b) const { return _mm256_add_ps(a, b); }
+#endif
+};
+struct MaxLanes {
+  SACCADE_INLINE __m128 operator()(__m128 a, __m128 b) const { return _mm_max_ps(a, b); }
+#if defined(__AVX__)
+  SACCADE_INLINE __m256 operator()(__m256 a, __m256 b) const { return _mm256_max_ps(a, b); }
+#endif
+};
+#else
+struct AddLanes {
+  SACCADE_INLINE float32x2_t operator()(float32x2_t a, float32x2_t b) const { return vadd_f32(a, b); }
+};
+struct MaxLanes {
+  SACCADE_INLINE float32x2_t operator()(float32x2_t a, float32x2_t b) const { return vmax_f32(a, b); }
+};
+#endif
+// Sum of all lanes, in an order fixed by the ISA.
 template <class Arch>
 SACCADE_INLINE float reduce_add(Vec<float, Arch> v) {
-  alignas(Vec<float, Arch>) float lanes[kLanes<Arch>];
-  v.store_aligned(lanes);
-  for (size_t half = kLanes<Arch> / 2; half > 0; half /= 2) {
-    for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
+  return fold_lanes<Arch>(v, AddLanes{});
 }
 // Largest lane; NaN lanes may be dropped.
 template <class Arch>
 SACCADE_INLINE float reduce_max(Vec<float, Arch> v) {
-  alignas(Vec<float, Arch>) float lanes[kLanes<Arch>];
-  v.store_aligned(lanes);
-  float best = lanes[0];
-  for (size_t i = 1; i < kLanes<Arch>; ++i) best = lanes[i] > best ? lanes[i] : best;
-  return best;
+  return fold_lanes<Arch>(v, MaxLanes{});
 }
 
 // True if any lane is NaN.
