@@ -1,7 +1,9 @@
 # Warnings of our own code; errors where SACCADE_WERROR is on (CI).
 option(SACCADE_WERROR "Warnings are errors" OFF)
 function(saccade_warnings target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-psabi)
+  # A constructor may name its parameters as the members; Clang's -Wshadow leaves that alone, GCC's needs to be told.
+  set(shadow $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic ${shadow} -Wconversion -Wno-sign-conversion -Wno-psabi)
   if(SACCADE_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

@@ -285,10 +285,18 @@ constexpr size_t attention_pack_floats(const KernelTable& t, size_t keys, size_t
   return round_up(keys, t.key_panel) * head_dim + round_up(value_dim, t.key_panel) * keys + round_up(keys, 64) / 4 + 64;
 }
 
-// Floats of AttentionArgs::row_scratch: query_tile score rows (each padded by a cache line) and what belongs to them.
+// Online softmax takes this many times query_tile rows over a key tile before it goes to the next one, so that keys and values come
+// from the third-level cache that many times less often. Row ranges of long sequences should hold at least that many rows.
+inline constexpr size_t kOnlineQueryTiles = 8;
+
+// Floats of AttentionArgs::row_scratch: query_tile score rows (each padded by a cache line), the sums of values of one row tile, its
+// maxima, and per row of a block a maximum, a sum, a factor and (online) the sums of values so far.
 constexpr size_t attention_row_floats(const KernelTable& t, size_t keys, size_t value_dim) {
-  const size_t columns = keys <= kFullRowKeys ? keys : t.key_tile;
-  return t.query_tile * (round_up(columns, t.key_panel) + 16 + round_up(value_dim, t.key_panel) + 16) + 256;
+  const bool full = keys <= kFullRowKeys;
+  const size_t values = round_up(value_dim, t.key_panel);
+  const size_t rows = full ? t.query_tile : t.query_tile * kOnlineQueryTiles;
+  return t.query_tile * (round_up(full ? keys : t.key_tile, t.key_panel) + 16) + t.mr * (values + 2 * t.vector) + rows * 3 +
+         (full ? 0 : rows * values) + 64;
 }
 
 }  // namespace saccade::kernels

@@ -57,7 +57,7 @@ struct Node {
   int64_t width = 0;            // ids and positions: 1; attention_weights: 0
   RowSet rows;
 
-  std::optional<Weight> weight;          // linear
+  mutable std::optional<Weight> weight;  // linear; its owner goes once packed with PlanOptions::release_weights
   std::vector<float> bias;               // linear, norm
   std::vector<float> gain;               // norm
   Activation f = Activation::kIdentity;  // activation, gated

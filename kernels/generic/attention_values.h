@@ -1,0 +1,78 @@
+// Third stage: weighted sums of values.
+//
+// A dropped pair has weight 0, but 0 times NaN is NaN: so it must not be multiplied at all. Rows of a tile run the keys that all
+// of them see together; what a window or the causal diagonal adds before and behind is run row by row. Element masks have no such
+// shape: there the zero weights do take part, except at keys whose value is not finite (flagged by attention_pack), which are run
+// row by row for the rows that keep them. Each element is one chain over its keys in their order, whichever way it went.
+#pragma once
+
+#include "kernels/generic/attention_pass.h"
+
+namespace saccade::kernels {
+namespace {
+
+// rows [r, r + rows) of a row tile whose row 0 is query `row`, over `keys`, added to tile_sums.
+template <class Arch>
+void add_values(const AttentionPass<Arch>& pass, size_t r, size_t rows, KeyRange keys, const float* key0, bool from_zero) {
+  if (keys.empty()) return;
+  constexpr size_t kPanel = Tiles<Arch>::key_panel;
+  value_rows<Arch>(rows, {.weights = key0 + r * pass.scores_stride + keys.begin,
+                          .weights_stride = pass.scores_stride,
+                          .v = pass.head.v + keys.begin * kPanel,
+                          .v_panel_stride = pass.args.keys * kPanel,
+                          .keys = keys.end - keys.begin,
+                          .panels = pass.value_columns / kPanel,
+                          .sums = pass.tile_sums + r * pass.value_columns,
+                          .sums_stride = pass.value_columns,
+                          .from_zero = from_zero});
+}
+
+// As add_values, going on from tile_sums, without the pairs that an element mask drops at flagged keys.
+template <class Arch>
+void add_unflagged_values(const AttentionPass<Arch>& pass, size_t row, size_t r, size_t rows, KeyRange keys, const float* key0) {
+  size_t begin = keys.begin;
+  for (size_t j = keys.begin; j < keys.end; ++j) {
+    if (pass.head.flags[j] == 0) continue;
+    add_values<Arch>(pass, r, rows, {begin, j}, key0, false);
+    for (size_t one = r; one < r + rows; ++one) {
+      if (!is_dropped(pass.args, row + one, j)) add_values<Arch>(pass, one, 1, {j, j + 1}, key0, false);
+    }
+    begin = j + 1;
+  }
+  add_values<Arch>(pass, r, rows, {begin, keys.end}, key0, false);
+}
+
+// tile_sums[r] = sum over j in range[r] of weights[r][j] v[j]. Not written for rows without keys.
+template <class Arch>
+void tile_values(const AttentionPass<Arch>& pass, size_t row, size_t rows, const KeyRange* range, const float* key0) {
+  bool same = !range[0].empty();
+  KeyRange common = range[0];
+  for (size_t r = 1; r < rows; ++r) {
+    same = same && range[r].begin == common.begin && range[r].end == common.end;
+    common = intersect(common, range[r]);
+  }
+  const bool flagged = pass.element_mask && *pass.head.any_flag != 0;
+  if (same && !flagged) {
+    add_values<Arch>(pass, 0, rows, common, key0, true);
+    return;
+  }
+  for (size_t i = 0; i < rows * pass.value_columns; ++i) pass.tile_sums[i] = 0.0f;
+  const auto add = [&](size_t r, size_t count, KeyRange keys) {
+    if (keys.empty()) return;
+    if (flagged) {
+      add_unflagged_values<Arch>(pass, row, r, count, keys, key0);
+    } else {
+      add_values<Arch>(pass, r, count, keys, key0, false);
+    }
+  };
+  if (common.empty()) {
+    for (size_t r = 0; r < rows; ++r) add(r, 1, range[r]);
+    return;
+  }
+  for (size_t r = 0; r < rows; ++r) add(r, 1, {range[r].begin, common.begin});
+  add(0, rows, common);
+  for (size_t r = 0; r < rows; ++r) add(r, 1, {common.end, range[r].end});
+}
+
+}  // namespace
+}  // namespace saccade::kernels

@@ -1,0 +1,170 @@
+// Packed-weight matmul: the order of the work around the register tile of matmul_tile.h.
+#pragma once
+
+#include "kernels/generic/math.h"
+#include "kernels/generic/matmul_tile.h"
+#include "kernels/generic/tiles.h"
+#include "kernels/generic/vec.h"
+#include "kernels/kernels.h"
+
+namespace saccade::kernels {
+namespace {
+
+// The n <= lanes columns from p.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> load_columns(const float* p, size_t n) {
+  return n == kLanes<Arch> ? load<Arch>(p) : load_first<Arch>(p, n);
+}
+template <class Arch>
+SACCADE_INLINE void store_columns(float* p, Vec<float, Arch> x, size_t n) {
+  n == kLanes<Arch> ? store<Arch>(p, x) : store_first<Arch>(p, x, n);
+}
+
+template <class Arch>
+void pack_weight(const PackWeightArgs& args) {
+  constexpr size_t nr = Tiles<Arch>::nr;
+  for (size_t panel = args.panel_begin; panel < args.panel_end; ++panel) {
+    float* to = args.panels + panel * nr * args.in;
+    const float* from = args.w + panel * nr * args.out_stride;
+    const size_t columns = args.out - panel * nr < nr ? args.out - panel * nr : nr;
+    for (size_t i = 0; i < args.in; ++i, to += nr, from += args.in_stride) {
+      for (size_t j = 0; j < columns; ++j) to[j] = from[j * args.out_stride];
+      for (size_t j = columns; j < nr; ++j) to[j] = 0.0f;
+    }
+  }
+}
+
+// What is left to do when a tile's sums lie in a buffer instead of c: everything of the epilogue, on any number of columns.
+template <class Arch>
+struct MatmulFinish {
+  const float* sums;  // [rows][stride]
+  size_t stride;
+  size_t rows, columns;
+  const MatmulTile<Arch>* tile;  // bias, residual, add and c of the buffered tile
+};
+template <class Arch, Unary kActivation>
+__attribute__((noinline)) void matmul_finish(const MatmulFinish<Arch>& f) {
+  using V = Vec<float, Arch>;
+  const MatmulTile<Arch>& t = *f.tile;
+  for (size_t v = 0, j = 0; j < f.columns; ++v, j += kLanes<Arch>) {
+    const size_t n = f.columns - j < kLanes<Arch> ? f.columns - j : kLanes<Arch>;
+    const V bias = t.bias == nullptr ? V(0.0f) : load_columns<Arch>(t.bias + j, n);
+    for (size_t r = 0; r < f.rows; ++r) {
+      float* c = t.c[v] + r * t.c_stride;
+      V x = load<Arch>(f.sums + r * f.stride + j);
+      if (t.add) x = load_columns<Arch>(c, n) + x;
+      if (t.bias != nullptr) x = x + bias;
+      x = apply<kActivation, Arch>(x);
+      if (t.residual != nullptr) x = x + load_columns<Arch>(t.residual + r * t.residual_stride + j, n);
+      store_columns<Arch>(c, x, n);
+    }
+  }
+}
+template <class Arch>
+using MatmulFinishFunction = void (*)(const MatmulFinish<Arch>&);
+template <class Arch>
+MatmulFinishFunction<Arch> matmul_finish_for(Unary activation) {
+  switch (activation) {
+    case Unary::kIdentity: break;
+    case Unary::kRelu: return &matmul_finish<Arch, Unary::kRelu>;
+    case Unary::kGeluErf: return &matmul_finish<Arch, Unary::kGeluErf>;
+    case Unary::kGeluTanh: return &matmul_finish<Arch, Unary::kGeluTanh>;
+    case Unary::kSilu: return &matmul_finish<Arch, Unary::kSilu>;
+    case Unary::kTanh: return &matmul_finish<Arch, Unary::kTanh>;
+    case Unary::kSigmoid: return &matmul_finish<Arch, Unary::kSigmoid>;
+    case Unary::kErf: return &matmul_finish<Arch, Unary::kErf>;
+    case Unary::kExp2: return &matmul_finish<Arch, Unary::kExp2>;
+  }
+  return &matmul_finish<Arch, Unary::kIdentity>;
+}
+
+// One call's constants, and the tiles of one strip of rows.
+template <class Arch>
+struct Matmul {
+  static constexpr size_t nr = Tiles<Arch>::nr;
+  const MatmulArgs& args;
+  // The chunk of k at hand.
+  size_t k_begin = 0, k_count = 0;
+  bool first = true, last = true;
+
+  // Panels [begin, end) for rows [row, row + height).
+  void strip(const MatmulHeight<Arch>& height, size_t row, size_t rows, size_t begin, size_t end) const {
+    while (begin < end) {
+      const size_t panels = end - begin >= height.panels ? height.panels : 1;
+      tile(panels == 1 ? height.narrow : height.wide, row, rows, begin, panels);
+      begin += panels;
+    }
+  }
+
+  void tile(MatmulTileFunction<Arch> function, size_t row, size_t rows, size_t panel, size_t panels) const {
+    const size_t column = panel * nr;
+    MatmulTile<Arch> t;
+    t.a = args.a + row * args.a_stride + k_begin;
+    t.a_stride = args.a_stride;
+    t.panel = args.panels + (panel * args.k + k_begin) * nr;
+    t.panel_stride = args.k * nr;
+    t.k = k_count;
+    t.bias = last && args.bias != nullptr ? args.bias + column : nullptr;
+    t.residual = last && args.residual != nullptr ? args.residual + row * args.residual_stride + column : nullptr;
+    t.residual_stride = args.residual_stride;
+    t.add = !first;
+    t.c_stride = args.c_stride;
+    const size_t vectors = panels * kPanelVectors<Arch>;
+    for (size_t v = 0; v < vectors; ++v) t.c[v] = c_at(row, column + v * kLanes<Arch>);
+    const bool whole = column + panels * nr <= args.n;
+    if (whole && (!last || args.activation == Unary::kIdentity)) return function(t);
+
+    alignas(64) float sums[kMaxTileFloats<Arch>];
+    MatmulTile<Arch> buffered = t;
+    buffered.bias = buffered.residual = nullptr;
+    buffered.add = false;
+    buffered.c_stride = panels * nr;
+    for (size_t v = 0; v < vectors; ++v) buffered.c[v] = sums + v * kLanes<Arch>;
+    function(buffered);
+    matmul_finish_for<Arch>(last ? args.activation : Unary::kIdentity)(
+        {.sums = sums, .stride = panels * nr, .rows = rows, .columns = whole ? panels * nr : args.n - column, .tile = &t});
+  }
+
+  float* c_at(size_t row, size_t column) const {
+    float* c = args.c + row * args.c_stride;
+    if (args.c_block == 0) return c + column;
+    return c + column / args.c_block * args.c_block_stride + column % args.c_block;
+  }
+};
+
+// Order of the work: a group of panels, of at most half a second-level cache, stays there while all rows pass over it in strips of
+// mr rows (split evenly: 16 rows are 8 + 8, not 14 + 2); the strip's rows stay in the first-level cache while it goes over the
+// group. Long sums go chunk by chunk, partial sums through c.
+template <class Arch>
+void matmul(const MatmulArgs& args) {
+  constexpr size_t mr = Tiles<Arch>::mr, nr = Tiles<Arch>::nr;
+  if (args.rows == 0) return;
+  const size_t chunks = args.k <= 1024 ? 1 : (args.k + 511) / 512;
+  const size_t chunk = (args.k + chunks - 1) / chunks;
+  const size_t strips = (args.rows + mr - 1) / mr;
+  const size_t low = args.rows / strips, high_strips = args.rows % strips;
+  const MatmulHeight<Arch> low_height = matmul_height<Arch>(low);
+  const MatmulHeight<Arch> high_height = high_strips == 0 ? low_height : matmul_height<Arch>(low + 1);
+  const size_t panel_bytes = (chunk + 1) * nr * sizeof(float);
+  size_t group = args.cache_bytes / 2 / panel_bytes;
+  group = group < low_height.panels ? low_height.panels : group - group % low_height.panels;
+
+  for (size_t begin = args.panel_begin; begin < args.panel_end; begin += group) {
+    const size_t end = args.panel_end - begin < group ? args.panel_end : begin + group;
+    for (size_t i = 0; i < chunks; ++i) {
+      Matmul<Arch> work{.args = args};
+      work.k_begin = i * chunk;
+      work.k_count = args.k - work.k_begin < chunk ? args.k - work.k_begin : chunk;
+      work.first = i == 0;
+      work.last = i + 1 == chunks;
+      for (size_t s = 0, row = 0; s < strips; ++s) {
+        const size_t rows = s < high_strips ? low + 1 : low;
+        work.strip(s < high_strips ? high_height : low_height, row, rows, begin, end);
+        row += rows;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace saccade::kernels

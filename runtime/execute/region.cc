@@ -1,0 +1,126 @@
+#include "runtime/execute/region.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/execute/float_state.h"
+#include "runtime/execute/futex.h"
+#include "runtime/execute/steps.h"
+#include "runtime/graph/check.h"
+
+namespace saccade {
+inline namespace v0 {
+namespace {
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Awake at a barrier for about the time of the longest tile; then the thread sleeps, so that an oversubscribed machine still goes on.
+constexpr int kBarrierSpinUs = 100;
+
+}  // namespace
+
+void Barrier::wait(int team) {
+  const uint32_t generation = generation_.load(std::memory_order_relaxed);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(team)) {
+    arrived_.store(0, std::memory_order_relaxed);
+    generation_.store(generation + 1);
+    if (asleep_.load() > 0) execute::futex_wake_all(generation_);
+    return;
+  }
+  const auto passed = [&] { return generation_.load(std::memory_order_acquire) != generation; };
+  if (execute::spin_until(kBarrierSpinUs, passed)) return;
+  asleep_.fetch_add(1);  // before the word is looked at again: either this thread sees it change, or the last one sees a sleeper
+  while (!passed()) execute::futex_wait(generation_, generation);
+  asleep_.fetch_sub(1);
+}
+
+Status Region::run(const RunState& run, Executor& executor, int threads, const RunOptions& options) {
+  run_ = &run;
+  options_ = options;
+  status_ = {};
+  ended_.store(false, std::memory_order_relaxed);
+  const size_t phases = run.phases.size();
+  int64_t most_tiles = 0;
+  for (size_t i = 0; i < phases; ++i) {
+    counters_[i].next.store(0, std::memory_order_relaxed);
+    most_tiles = std::max(most_tiles, run.phases[i].tiles);
+  }
+  const int workers = static_cast<int>(std::min<int64_t>(threads, most_tiles));
+  Status status;
+  if (workers <= 1) {
+    all_phases(this, 0, 1);
+  } else if (executor.concurrent()) {
+    status = executor.run(workers, all_phases, this);
+  } else {
+    for (phase_ = 0; phase_ < phases && !ended() && status.ok(); ++phase_) {
+      const int tasks = static_cast<int>(std::min<int64_t>(workers, run.phases[phase_].tiles));
+      status = executor.run(tasks, one_phase, this);
+    }
+  }
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < phases && status_.ok(); ++i) {
+    if (counters_[i].next.load(std::memory_order_relaxed) < run.phases[i].tiles) {
+      return Status(Code::kInternal, text("run: executor ", executor.name(), " returned before its tasks were done"));
+    }
+  }
+  return status_;
+}
+
+void Region::all_phases(void* arg, int index, int team) {
+  Region& region = *static_cast<Region*>(arg);
+  const FloatState float_state;
+  const std::vector<Phase>& phases = region.run_->phases;
+  int64_t begin = 0, tiles = 0;  // of the step at hand, which may have two phases
+  for (size_t i = 0; i < phases.size(); ++i) {
+    if (i == 0 || phases[i].step != phases[i - 1].step) begin = region.options_.trace != nullptr ? now_ns() : 0, tiles = 0;
+    tiles += region.pull_tiles(i, index);
+    if (i + 1 == phases.size() || phases[i].step != phases[i + 1].step) region.trace(i, index, begin, tiles);
+    if (team > 1) region.barrier_.wait(team);
+  }
+}
+
+void Region::one_phase(void* arg, int index, int) {
+  Region& region = *static_cast<Region*>(arg);
+  const FloatState float_state;
+  const int64_t begin = region.options_.trace != nullptr ? now_ns() : 0;
+  const int64_t tiles = region.pull_tiles(region.phase_, index);
+  region.trace(region.phase_, index, begin, tiles);
+}
+
+int64_t Region::pull_tiles(size_t phase, int worker) {
+  const Phase& what = run_->phases[phase];
+  int64_t done = 0;
+  while (true) {
+    const int64_t tile = counters_[phase].next.fetch_add(1, std::memory_order_relaxed);
+    if (tile >= what.tiles || ended()) return done;
+    const bool stop = options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+    Status status = stop ? Status(Code::kCancelled, "stopped") : run_tile(*run_, what, tile, worker);
+    if (!status.ok()) {
+      fail(std::move(status));
+      return done;
+    }
+    ++done;
+  }
+}
+
+void Region::fail(Status status) {
+  const std::lock_guard lock(mutex_);
+  if (status_.ok()) status_ = std::move(status);
+  ended_.store(true, std::memory_order_relaxed);
+}
+
+void Region::trace(size_t phase, int worker, int64_t begin, int64_t tiles) const {
+  if (options_.trace == nullptr) return;
+  const int32_t step = run_->phases[phase].step;
+  options_.trace->event({.step = step,
+                         .name = run_->plan->steps[static_cast<size_t>(step)].name.c_str(),
+                         .worker = worker,
+                         .begin_ns = begin,
+                         .end_ns = now_ns(),
+                         .tiles = tiles});
+}
+
+}  // namespace v0
+}  // namespace saccade

@@ -1,0 +1,56 @@
+// Runs the phases of a run on an executor. With a concurrent one, all workers stay together for the whole run and wait for each other
+// between phases; else each phase is one call of the executor. Workers pull tiles from one counter for each phase.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "runtime/execute/run_state.h"
+#include "saccade/executor.h"
+#include "saccade/trace.h"
+
+namespace saccade {
+inline namespace v0 {
+
+// All `team` threads leave wait() when the last of them has come. May be used again at once.
+class Barrier {
+ public:
+  void wait(int team);
+
+ private:
+  alignas(64) std::atomic<uint32_t> arrived_{0};
+  alignas(64) std::atomic<uint32_t> generation_{0};
+  std::atomic<uint32_t> asleep_{0};
+};
+
+class Region {
+ public:
+  // Room for the counters of so many phases.
+  void reserve(size_t phases) { counters_ = std::vector<Counter>(phases); }
+  // Returns when all phases are done, or when it was stopped (kCancelled) or a backend failed. `threads` scratch areas exist.
+  Status run(const RunState& run, Executor& executor, int threads, const RunOptions& options);
+
+ private:
+  struct alignas(64) Counter {
+    std::atomic<int64_t> next{0};
+  };
+  static void all_phases(void* arg, int index, int team);
+  static void one_phase(void* arg, int index, int team);
+  int64_t pull_tiles(size_t phase, int worker);  // returns how many it ran
+  bool ended() const { return ended_.load(std::memory_order_relaxed); }
+  void fail(Status status);
+  void trace(size_t phase, int worker, int64_t begin, int64_t tiles) const;
+
+  const RunState* run_ = nullptr;
+  RunOptions options_;
+  std::vector<Counter> counters_;  // one for each phase
+  size_t phase_ = 0;               // of one_phase
+  Barrier barrier_;
+  std::atomic<bool> ended_{false};
+  std::mutex mutex_;
+  Status status_;
+};
+
+}  // namespace v0
+}  // namespace saccade

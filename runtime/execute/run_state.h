@@ -1,0 +1,92 @@
+// What a context knows while it runs: rows of every set, where every value lies, tables of indices, and how steps are cut into tiles.
+// All of it is filled by the calling thread before any worker starts; workers only read. Vectors keep their capacity from run to run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/plan/plan_data.h"
+#include "saccade/context.h"
+
+namespace saccade {
+inline namespace v0 {
+
+struct TokenRows;  // graph/batch_data.h
+
+// A token set in this batch.
+struct SetRows {
+  const TokenRows* batch = nullptr;
+  int64_t rows = 0;
+  int64_t longest = 0;
+  std::span<const int64_t> offsets;
+  // One for each sequence, where the plan needs rows taken from this set: row in the set or -1 for a sequence without tokens, and
+  // that row's position.
+  std::vector<int64_t> first, last;
+  std::vector<int32_t> first_positions, last_positions;
+};
+
+// Row r of a value lies at data + r * stride: in the arena, or in the caller's memory where rows are bound as they are.
+struct Place {
+  float* data = nullptr;
+  size_t stride = 0;
+};
+
+// A binding of this run. `index` has one entry for each row that is written: the row to read, or -1 for zeros.
+struct PortState {
+  const Input* input = nullptr;
+  const Output* output = nullptr;
+  bool in_place = false;       // the value itself lies in the caller's memory
+  std::vector<int64_t> index;  // padded: of packed rows (inputs) or of padded rows (outputs)
+  std::vector<int64_t> weights_begin;  // attention weights: first float of each sequence
+};
+
+// Part of an attention step: units [unit_begin, unit_end), unit = sequence * kv_heads + kv_head, and of each the query rows
+// [row_begin, row_end) of its sequence (less where the sequence is shorter).
+struct AttentionTask {
+  int64_t unit_begin = 0, unit_end = 0;
+  int64_t row_begin = 0, row_end = 0;
+};
+
+// One step, or one half of a step, between two barriers: `tiles` independent pieces of work.
+struct Phase {
+  int32_t step = 0;
+  bool whole_rows = true;   // matmul: a tile has all columns, so that the row op runs in the same tile
+  bool then_only = false;   // matmul: the row op of a step whose columns were split
+  int64_t tiles = 0;
+  int64_t rows = 0;         // rows of the step
+  int64_t block = 1;        // rows of a tile
+  int64_t splits = 1;       // tiles side by side in a block of rows
+};
+
+struct RunState {
+  const PlanData* plan = nullptr;
+  int64_t sequences = 0;
+  std::vector<SetRows> sets;
+  std::vector<Place> values;
+  std::vector<PortState> inputs, outputs;
+  std::vector<std::vector<int32_t>> lookups;  // row numbers of PlanData::lookups
+  std::vector<std::vector<AttentionTask>> attention_tasks;  // of PlanData::attention_works
+  std::vector<Phase> phases;
+  std::vector<float*> block_begin;  // of the arena's blocks
+  float* scratch = nullptr;  // of worker 0; the others' follow
+  int64_t scratch_floats = 0;
+  const std::atomic<bool>* stop = nullptr;
+
+  const float* read(int32_t value) const { return values[static_cast<size_t>(value)].data; }
+  float* write(int32_t value) const { return values[static_cast<size_t>(value)].data; }
+  size_t stride(int32_t value) const { return values[static_cast<size_t>(value)].stride; }
+
+  int64_t row_count(PlanRows rows) const {
+    return rows.per_sequence() ? sequences : sets[static_cast<size_t>(rows.set.index)].rows;
+  }
+  // Row of the set that a value with one row per sequence has for a sequence, or -1.
+  std::span<const int64_t> taken_rows(PlanRows rows) const {
+    const SetRows& set = sets[static_cast<size_t>(rows.set.index)];
+    return rows.take == Take::kFirst ? set.first : set.last;
+  }
+};
+
+}  // namespace v0
+}  // namespace saccade
