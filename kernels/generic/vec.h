@@ -56,6 +56,14 @@ template <class Arch>
 SACCADE_INLINE void store(float* p, Vec<float, Arch> v) {
   v.store_unaligned(p);
 }
+// The same bits as another type. (On NEON xsimd's bitwise_cast goes through a table of functions: 80 weak symbols.)
+template <class T, class Arch, class From>
+SACCADE_INLINE Vec<T, Arch> bits_as(Vec<From, Arch> x) {
+  typename Vec<T, Arch>::register_type y;
+  static_assert(sizeof(y) == sizeof(x));
+  __builtin_memcpy(&y, &x, sizeof(y));
+  return y;
+}
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> broadcast(float x) {
   return Vec<float, Arch>(x);
@@ -91,8 +99,8 @@ SACCADE_INLINE Vec<float, Arch> product_remainder(Vec<float, Arch> a, Vec<float,
   return fma<Arch>(a, b, Vec<float, Arch>(0.0f) - n);
 #else
   const Vec<int32_t, Arch> high(static_cast<int32_t>(0xfffff000));
-  const Vec<float, Arch> a1 = xsimd::bitwise_cast<Vec<float, Arch>>(xsimd::bitwise_cast<Vec<int32_t, Arch>>(a) & high), a2 = a - a1;
-  const Vec<float, Arch> b1 = xsimd::bitwise_cast<Vec<float, Arch>>(xsimd::bitwise_cast<Vec<int32_t, Arch>>(b) & high), b2 = b - b1;
+  const Vec<float, Arch> a1 = bits_as<float, Arch>(bits_as<int32_t, Arch>(a) & high), a2 = a - a1;
+  const Vec<float, Arch> b1 = bits_as<float, Arch>(bits_as<int32_t, Arch>(b) & high), b2 = b - b1;
   return (a1 * b1 - n) + (a1 * b2 + a2 * b);
 #endif
 }
@@ -323,7 +331,7 @@ SACCADE_INLINE Vec<float, Arch> scale_pow2(Vec<float, Arch> x, Vec<float, Arch> 
   return _mm512_scalef_ps(x, n);
 #else
   const Vec<int32_t, Arch> exponent = (xsimd::to_int(n) + Vec<int32_t, Arch>(127)) << 23;
-  return x * xsimd::bitwise_cast<Vec<float, Arch>>(exponent);
+  return x * bits_as<float, Arch>(exponent);
 #endif
 }
 
@@ -381,11 +389,11 @@ SACCADE_INLINE void keep_order() {
 
 template <class Arch>
 SACCADE_INLINE Vec<int32_t, Arch> bits_of(Vec<float, Arch> x) {
-  return xsimd::bitwise_cast<Vec<int32_t, Arch>>(x);
+  return bits_as<int32_t, Arch>(x);
 }
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> float_of(Vec<int32_t, Arch> x) {
-  return xsimd::bitwise_cast<Vec<float, Arch>>(x);
+  return bits_as<float, Arch>(x);
 }
 // The number whose exponent field is the low 8 bits of t's pattern, bit 8 being its sign, and whose mantissa is 0.
 template <class Arch>
@@ -444,7 +452,7 @@ SACCADE_INLINE Vec<float, Arch> double_lanes(Vec<float, Arch> x) {
 // x with the sign of every even lane turned.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> negate_even(Vec<float, Arch> x) {
-  return float_of<Arch>(bits_of<Arch>(x) ^ xsimd::bitwise_cast<Vec<int32_t, Arch>>(Vec<int64_t, Arch>(0x80000000)));
+  return float_of<Arch>(bits_of<Arch>(x) ^ bits_as<int32_t, Arch>(Vec<int64_t, Arch>(0x80000000)));
 }
 
 // ---- 16-bit numbers (rows.h) ----

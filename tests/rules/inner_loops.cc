@@ -1,14 +1,17 @@
 // Checks the inner loops of matmul and attention in a disassembly (`objdump -dC --no-show-raw-insn` of one ISA's object):
 //   inner_loops ISA DUMP
-// matmul_tile<Arch, R, P> must do R * P * nr / vector FMAs per k, score_tile<Arch, R> and value_tile<Arch, R> R * 2 (a loop that the
-// compiler unrolled holds a multiple), without a separate multiply or add but on SSE2, and without touching the stack.
-// An inner loop is the range of a backward jump that holds no other backward jump; those without multiplications are of no interest.
+// matmul_tile<Arch, R, P> must do R * P * nr / vector FMAs per k, score_tile<Arch, R> and value_tile<Arch, R> R * 2 (a loop that
+// the compiler unrolled holds a multiple), without a separate multiply or add but on SSE2, and without touching the stack. An
+// inner loop is the range of a backward jump that holds no other backward jump; those without multiplications are of no interest.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <map>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -36,39 +39,66 @@ struct Function {
   std::vector<Instruction> code;
 };
 
+// GNU and LLVM objdump differ in spaces, "0x" and comments. (Parsed by hand: regexes take seconds under an emulator.)
 std::vector<Function> read_dump(const char* path) {
-  static const std::regex head("^[0-9a-f]+ <(.*)>:$");
-  static const std::regex line("^ *([0-9a-f]+):\\s+(\\S+)\\s*(.*)$");
   std::vector<Function> functions;
   std::ifstream file(path);
-  std::smatch match;
   for (std::string text; std::getline(file, text);) {
-    if (std::regex_match(text, match, head)) {
-      functions.push_back({match[1], {}});
-    } else if (!functions.empty() && std::regex_match(text, match, line)) {
-      functions.back().code.push_back({std::stoull(match[1], nullptr, 16), match[2], match[3]});
+    if (text.size() > 2 && text.compare(text.size() - 2, 2, ">:") == 0) {
+      const size_t name = text.find('<') + 1;
+      functions.push_back({text.substr(name, text.size() - 2 - name), {}});
+      continue;
     }
+    char* end = nullptr;
+    const uint64_t address = std::strtoull(text.c_str(), &end, 16);
+    if (functions.empty() || end == text.c_str() || *end != ':') continue;
+    std::istringstream words(end + 1);
+    Instruction instruction{address, {}, {}};
+    words >> instruction.mnemonic >> std::ws;
+    std::getline(words, instruction.operands, '#');
+    functions.back().code.push_back(instruction);
   }
   return functions;
 }
 
-bool matches(const std::string& text, const char* pattern) { return std::regex_search(text, std::regex(pattern)); }
+bool is_one_of(const std::string& text, std::initializer_list<const char*> words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+bool starts(const std::string& text, const char* start) { return text.rfind(start, 0) == 0; }
+bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-bool is_fma(const Instruction& i) { return matches(i.mnemonic, "^(vfn?madd(132|213|231)ps|fml[as])$"); }
+bool is_fma(const Instruction& i) {
+  const bool x86 = (starts(i.mnemonic, "vfmadd") || starts(i.mnemonic, "vfnmadd")) && holds(i.mnemonic, "ps");
+  return x86 || is_one_of(i.mnemonic, {"fmla", "fmls"});
+}
 bool is_multiply(const Instruction& i) {
-  return matches(i.mnemonic, "^v?mulps$") || (i.mnemonic == "fmul" && matches(i.operands, "^v"));
+  return is_one_of(i.mnemonic, {"mulps", "vmulps"}) || (i.mnemonic == "fmul" && i.operands[0] == 'v');
 }
 bool is_add(const Instruction& i) {
-  return matches(i.mnemonic, "^v?addps$") || (i.mnemonic == "fadd" && matches(i.operands, "^v"));
+  return is_one_of(i.mnemonic, {"addps", "vaddps"}) || (i.mnemonic == "fadd" && i.operands[0] == 'v');
 }
 
 // Whether it is a jump to an address, and which.
 bool is_jump(const Instruction& i, uint64_t& to) {
-  static const std::regex target("(^|, *)([0-9a-f]+) <");
-  std::smatch match;
-  if (!matches(i.mnemonic, "^(j[a-z]+|b|b\\.[a-z]+|cbn?z|tbn?z)$") || !std::regex_search(i.operands, match, target)) return false;
-  to = std::stoull(match[2], nullptr, 16);
+  if (i.mnemonic[0] != 'j' && i.mnemonic != "b" && !starts(i.mnemonic, "b.") &&
+      !is_one_of(i.mnemonic, {"cbz", "cbnz", "tbz", "tbnz"})) {
+    return false;
+  }
+  const size_t name = i.operands.find(" <");
+  if (name == std::string::npos) return false;
+  const size_t comma = i.operands.rfind(',', name);
+  to = std::strtoull(i.operands.c_str() + (comma == std::string::npos ? 0 : comma + 1), nullptr, 16);
   return true;
+}
+
+// Whether it reads or writes the stack; rbp and x29 may be registers like others.
+bool is_frame_pointer_set(const Instruction& i) {
+  return (starts(i.mnemonic, "mov") && starts(i.operands, "%rsp") && holds(i.operands, "%rbp")) || i.operands == "x29, sp";
+}
+bool uses_stack(const Instruction& i, bool frame_pointer) {
+  if (starts(i.mnemonic, "push") || starts(i.mnemonic, "pop") || starts(i.mnemonic, "call") || i.mnemonic == "bl") return true;
+  if (holds(i.operands, "%rsp") || holds(i.operands, "[sp")) return true;
+  return frame_pointer && (holds(i.operands, "(%rbp") || holds(i.operands, "[x29"));
 }
 
 struct Range {
@@ -96,14 +126,6 @@ std::vector<Range> inner_loops(const std::vector<Instruction>& code) {
   return inner;
 }
 
-// Whether rbp or x29 points into the stack, or is one more register.
-bool has_frame_pointer(const std::vector<Instruction>& code) {
-  for (const Instruction& i : code) {
-    if (i.mnemonic == "mov" && matches(i.operands, "^(%rsp,%rbp|x29, sp)$")) return true;
-  }
-  return false;
-}
-
 int errors = 0;
 void error(const Function& function, const Range& loop, const std::string& what) {
   std::printf("error: %s, loop at %llx: %s\n", function.name.c_str(),
@@ -113,7 +135,7 @@ void error(const Function& function, const Range& loop, const std::string& what)
 
 // Checks the loops of one function against the FMAs of one step; returns how many loops hold multiplications.
 int check(const Function& function, const Isa& isa, int per_step) {
-  const bool frame_pointer = has_frame_pointer(function.code);
+  const bool frame_pointer = std::any_of(function.code.begin(), function.code.end(), is_frame_pointer_set);
   int found = 0;
   for (const Range& loop : inner_loops(function.code)) {
     int fmas = 0, multiplies = 0, adds = 0;
@@ -123,8 +145,7 @@ int check(const Function& function, const Isa& isa, int per_step) {
       fmas += is_fma(i);
       multiplies += is_multiply(i);
       adds += is_add(i);
-      stack |= matches(i.operands, "%rsp|\\[sp") || matches(i.mnemonic, "^(push|pop|call)");
-      stack |= frame_pointer && matches(i.operands, "\\(%rbp|\\[x29");
+      stack |= uses_stack(i, frame_pointer);
     }
     if (fmas + multiplies == 0) continue;
     ++found;
@@ -137,7 +158,6 @@ int check(const Function& function, const Isa& isa, int per_step) {
     if (isa.fma && multiplies + adds > 0) error(function, loop, "a separate multiply or add");
     if (!isa.fma && (multiplies != adds || fmas > 0)) error(function, loop, "expected as many adds as multiplies, and no FMA");
     if (stack) error(function, loop, "stack access");
-    std::printf("%-12s %-20s %3d a step, %3d in the loop\n", isa.name, function.name.c_str(), per_step, steps);
   }
   return found;
 }
@@ -155,8 +175,9 @@ int main(int argc, char** argv) {
   }
   // What must be there: the full tile of each.
   const std::string rows = std::to_string(isa->rows), attention_rows = std::to_string(isa->attention_rows);
-  std::map<std::string, int> required{{"matmul_tile " + rows + " 1", 0}, {"score_tile " + attention_rows, 0},
-                                      {"value_tile " + attention_rows, 0}};
+  std::map<std::string, int> required{
+      {"matmul_tile " + rows + " 1", 0}, {"score_tile " + attention_rows, 0}, {"value_tile " + attention_rows, 0}};
+  int functions = 0, loops = 0;
   static const std::regex tile("\\b(matmul_tile|score_tile|value_tile)<.*?, (\\d+)(?:u|ul)?(?:, (\\d+)(?:u|ul)?)?>\\(");
   for (Function& function : read_dump(argv[2])) {
     std::smatch match;
@@ -170,11 +191,14 @@ int main(int argc, char** argv) {
     function.name = key;
     const int found = check(function, *isa, height * vectors);
     if (auto it = required.find(key); it != required.end()) it->second += found;
+    ++functions;
+    loops += found;
   }
   for (const auto& [name, found] : required) {
     if (found > 0) continue;
     std::printf("error: no inner loop of %s in %s\n", name.c_str(), argv[2]);
     ++errors;
   }
+  std::printf("%s: %d inner loops in %d functions, %d errors\n", isa->name, loops, functions, errors);
   return errors == 0 ? 0 : 1;
 }

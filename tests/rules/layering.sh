@@ -34,7 +34,7 @@ only 'xsimd and intrinsics belong to vec.h (isa.cc: detection and float state)' 
   '# *include.*<(xsimd|[a-z]*intrin|arm_neon|cpuid)' 'kernels/generic/vec\.h|kernels/isa\.cc'
 only 'oneDNN belongs to runtime/backend (benches: the rival)' '# *include.*dnnl' 'runtime/backend/[a-z_0-9]+\.(h|cc)|bench/[a-z_0-9/]+\.(h|cc)'
 only 'omp.h belongs to the OpenMP executor and to the oneDNN backend, which sets its thread count' '# *include.*<omp\.h>' \
-  'runtime/execute/[a-z_]*openmp[a-z_]*\.cc|runtime/backend/[a-z_0-9]+\.cc|tests/.*'
+  'runtime/execute/[a-z_]*openmp[a-z_]*\.cc|runtime/backend/[a-z_0-9]+\.cc|(bench|tests)/.*'
 only 'the libraries print nothing and end no process' \
   '(^|[^a-z_:.>])(std::)?(abort|exit|_Exit|quick_exit|printf|fprintf|puts|perror)\(|std::(cout|cerr|clog)' '(tools|tests|bench)/.*'
 

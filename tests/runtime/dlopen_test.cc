@@ -11,7 +11,7 @@
 namespace saccade {
 namespace {
 
-bool is_mapped(const std::string& name) {
+[[maybe_unused]] bool is_mapped(const std::string& name) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     if (line.find(name) != std::string::npos) return true;

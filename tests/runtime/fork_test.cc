@@ -55,6 +55,18 @@ bool meets_as_two(Executor& executor) {
   return meets(executor, &team) && team == 2;
 }
 
+// ThreadSanitizer ends a forked child that starts a thread.
+#if defined(__SANITIZE_THREAD__)
+#define SACCADE_SKIP_FORK GTEST_SKIP() << "ThreadSanitizer: no threads after a fork"
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SACCADE_SKIP_FORK GTEST_SKIP() << "ThreadSanitizer: no threads after a fork"
+#endif
+#endif
+#ifndef SACCADE_SKIP_FORK
+#define SACCADE_SKIP_FORK static_cast<void>(0)
+#endif
+
 void fork_test(const std::function<std::shared_ptr<Executor>()>& make) {
   std::shared_ptr<Executor> executor = make();
   ASSERT_TRUE(executor != nullptr);
@@ -94,6 +106,7 @@ std::shared_ptr<Executor> pool() {
 }
 
 TEST(Fork, Pool) {
+  SACCADE_SKIP_FORK;
   fork_test(pool);
   // Workers of the child are joined with its last owner.
   const auto executor = pool();
@@ -109,6 +122,7 @@ TEST(Fork, Pool) {
 
 // Children forked while other threads are inside runs and inside making and dropping pools.
 TEST(Fork, PoolInUse) {
+  SACCADE_SKIP_FORK;
   const auto executor = pool();
   std::atomic<bool> stop{false};
   std::vector<std::thread> busy;

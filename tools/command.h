@@ -1,0 +1,58 @@
+// The subcommands and their options. main.cc fills the options from the command line; each run_* lives in the file of that name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/encoder.h"
+
+namespace saccade::tool {
+
+inline constexpr int64_t kMaxLength = 1 << 20;  // tokens of one sequence; far above what any position table holds
+
+struct CommonOptions {
+  bool json = false;
+  std::string isa;  // empty: SACCADE_FORCE_ISA, else the best one
+  int threads = 0;  // 0: as saccade/machine.h says
+};
+
+struct DemoOptions : CommonOptions {
+  bool quick = false;
+  std::string example;  // file; empty: the built-in one
+};
+int run_demo(const DemoOptions& options);
+
+struct InfoOptions : CommonOptions {};
+int run_info(const InfoOptions& options);
+
+struct BenchOptions : CommonOptions {
+  int repeat = 10;
+};
+
+struct BenchEncoderOptions : BenchOptions {
+  std::string shape = "minilm";
+  std::vector<int64_t> lengths;  // empty: those of `saccade demo`
+  std::string lengths_file;
+};
+int run_bench_encoder(const BenchEncoderOptions& options);
+
+struct BenchAttentionOptions : BenchOptions {
+  int64_t batch = 8, heads = 12, length = 512, head_dim = 64;
+  bool causal = false;
+};
+int run_bench_attention(const BenchAttentionOptions& options);
+
+struct BenchMatmulOptions : BenchOptions {
+  int64_t rows = 1536, in = 384, out = 1536;
+};
+int run_bench_matmul(const BenchMatmulOptions& options);
+
+struct BenchSoftmaxOptions : BenchOptions {
+  int64_t rows = 16, width = 512;
+};
+int run_bench_softmax(const BenchSoftmaxOptions& options);
+
+int run_bench_peak(const BenchOptions& options);
+
+}  // namespace saccade::tool

@@ -1,0 +1,83 @@
+#include "tools/timing.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "tools/console.h"
+
+namespace saccade::tool {
+
+double Timing::min() const { return *std::min_element(seconds.begin(), seconds.end()); }
+
+double Timing::median() const {
+  std::vector<double> sorted = seconds;
+  std::sort(sorted.begin(), sorted.end());
+  const size_t half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+Timing time_repeats(int repeat, const std::string& what, const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kSample = 0.01;  // long beside the clock's resolution
+  const auto elapsed = [](Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  Timing timing;
+  Progress progress(what);
+  try {
+    work();
+    auto begin = Clock::now();
+    work();
+    const int64_t calls = std::max<int64_t>(1, static_cast<int64_t>(kSample / std::max(elapsed(begin), 1e-9)));
+    for (int r = 0; r < repeat; ++r) {
+      progress.at(r, repeat);
+      throw_if_interrupted();
+      begin = Clock::now();
+      for (int64_t i = 0; i < calls; ++i) work();
+      timing.seconds.push_back(elapsed(begin) / static_cast<double>(calls));
+    }
+  } catch (const Interrupted&) {
+    timing.interrupted = true;
+  }
+  return timing;
+}
+
+int print_bench(const BenchReport& report, bool json) {
+  const Timing& timing = report.timing;
+  const bool any = !timing.seconds.empty();
+  double peak = report.peak_before;
+  if (!timing.interrupted) peak = std::max(peak, measure_peak_of(report.setup.isa, report.setup.threads));
+  const double gflops = any ? report.flops / timing.min() * 1e-9 : 0;
+
+  if (json) {
+    Numbers numbers = {{"repeats", std::ssize(timing.seconds)}};
+    if (any) {
+      numbers.emplace_back("seconds_min", timing.min());
+      numbers.emplace_back("seconds_median", timing.median());
+      if (report.flops > 0) numbers.emplace_back("gflops", gflops);
+    }
+    numbers.emplace_back("peak_gflops", peak);
+    numbers.insert(numbers.end(), report.more.begin(), report.more.end());
+    print_numbers(report.command, report.setup, numbers);
+  } else {
+    const auto line = [](const std::string& key, const std::string& value) { fmt::print("{:<18}{}\n", key, value); };
+    fmt::print("{}\n{}\n", headline(report.setup), report.title);
+    if (any) {
+      line("seconds", fmt::format("{} min, {} median of {}", significant(timing.min()), significant(timing.median()), timing.seconds.size()));
+      if (report.flops > 0) line("GFLOP/s", fmt::format("{}, {:.1f} % of the FMA peak {}", significant(gflops), 100 * gflops / peak, significant(peak)));
+      for (const auto& [key, value] : report.lines) line(key, value);
+    } else {
+      fmt::print("interrupted before the first result\n");
+    }
+  }
+  return timing.interrupted ? kInterrupted : kDone;
+}
+
+void print_numbers(const std::string& command, const Setup& setup, const Numbers& numbers) {
+  Json results = {{"isa", setup.isa}, {"threads", setup.threads}};
+  for (const auto& [key, number] : numbers) std::visit([&](auto value) { results[key] = value; }, number);
+  print_envelope(command, results);
+}
+
+}  // namespace saccade::tool

@@ -1,0 +1,42 @@
+// Repeated timing of one piece of work, and the lines and keys that every benchmark prints.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tools/machine_report.h"
+
+namespace saccade::tool {
+
+struct Timing {
+  std::vector<double> seconds;  // of one call; empty: interrupted before the first was done
+  bool interrupted = false;
+  double min() const;
+  double median() const;
+};
+
+// Runs `work` once unmeasured, then `repeat` samples; a sample is as many calls as take 10 ms (one, if one takes longer).
+Timing time_repeats(int repeat, const std::string& what, const std::function<void()>& work);
+
+using Numbers = std::vector<std::pair<std::string, std::variant<int64_t, double>>>;
+
+struct BenchReport {
+  std::string command;  // "bench encoder"
+  std::string title;    // what was computed, in words
+  const Setup& setup;
+  const Timing& timing;
+  double flops = 0;  // of one call; 0: not counted
+  double peak_before = 0;
+  Numbers more = {};                                            // further keys of `results`
+  std::vector<std::pair<std::string, std::string>> lines = {};  // and further lines of the text
+};
+// Prints the envelope, or a heading and one line per result. The peak is measured again; the larger one counts.
+int print_bench(const BenchReport& report, bool json);
+
+// An envelope whose results are isa, threads and these numbers.
+void print_numbers(const std::string& command, const Setup& setup, const Numbers& numbers);
+
+}  // namespace saccade::tool
