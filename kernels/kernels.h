@@ -289,13 +289,13 @@ constexpr size_t attention_pack_floats(const KernelTable& t, size_t keys, size_t
 // from the third-level cache that many times less often. Row ranges of long sequences should hold at least that many rows.
 inline constexpr size_t kOnlineQueryTiles = 8;
 
-// Floats of AttentionArgs::row_scratch: query_tile score rows (each padded by a cache line), the sums of values of one row tile, its
-// maxima, and per row of a block a maximum, a sum, a factor and (online) the sums of values so far.
+// Floats of AttentionArgs::row_scratch: query_tile score rows (each padded by a cache line) and their maxima, the sums of values of one
+// row tile, and per row of a block a maximum, a sum, a factor and (online) the sums of values so far.
 constexpr size_t attention_row_floats(const KernelTable& t, size_t keys, size_t value_dim) {
   const bool full = keys <= kFullRowKeys;
   const size_t values = round_up(value_dim, t.key_panel);
   const size_t rows = full ? t.query_tile : t.query_tile * kOnlineQueryTiles;
-  return t.query_tile * (round_up(full ? keys : t.key_tile, t.key_panel) + 16) + t.mr * (values + 2 * t.vector) + rows * 3 +
+  return t.query_tile * (round_up(full ? keys : t.key_tile, t.key_panel) + 16 + t.vector) + t.mr * (values + t.vector) + rows * 3 +
          (full ? 0 : rows * values) + 64;
 }
 

@@ -61,40 +61,50 @@ void finish_row(const AttentionPass<Arch>& pass, size_t i, size_t r, const float
   }
 }
 
-// The three stages for the row tiles [begin, end), at most query_tile rows, over the keys of `tile`. Row 0 of the block is
-// `block_row`.
+// The row tiles [begin, end) in one key tile; returns their number.
 template <class Arch>
-void step(const AttentionPass<Arch>& pass, const RowTiles& tiles, size_t begin, size_t end, size_t block_row, KeyRange tile) {
+size_t make_tiles(const AttentionPass<Arch>& pass, const RowTiles& rows, size_t begin, size_t end, KeyRange key_tile,
+                  RowTile<Arch>* tiles) {
+  for (size_t t = begin; t < end; ++t) {
+    const size_t row = rows.begin(t);
+    tiles[t - begin].place(pass, row, rows.begin(t + 1) - row, row - rows.begin(begin), key_tile);
+  }
+  return end - begin;
+}
+
+// The three stages for the row tiles [begin, end), at most query_tile rows, over the keys of `key_tile`. Row 0 of the state is
+// query `state_row`.
+template <class Arch>
+void step(const AttentionPass<Arch>& pass, const RowTiles& rows, size_t begin, size_t end, size_t state_row, KeyRange key_tile) {
   constexpr size_t kWidth = kLanes<Arch>;
   const AttentionArgs& args = pass.args;
-  const size_t first = tiles.begin(begin);
-  KeyRange range[Tiles<Arch>::query_tile];
+  RowTile<Arch> tiles[Tiles<Arch>::query_tile / Tiles<Arch>::mr];
+  const size_t count = make_tiles<Arch>(pass, rows, begin, end, key_tile, tiles);
   float tile_max[Tiles<Arch>::query_tile];
-  for (size_t t = begin; t < end; ++t) {
-    const size_t row = tiles.begin(t), r = row - first;
-    tile_scores<Arch>(pass, row, tiles.begin(t + 1) - row, tile, pass.scores + r * pass.scores_stride, tile_max + r);
+  block_scores<Arch>(pass, tiles, count, tile_max);
+
+  const float* max = tile_max;
+  for (size_t t = 0; t < count; ++t) {
+    for (size_t r = 0; r < tiles[t].rows; ++r, ++max) {
+      const size_t i = tiles[t].row + r;
+      const KeyRange range = tiles[t].range[r];
+      prefetch(args.out + i * args.out_stride, args.value_dim);
+      prefetch(args.q + (i + rows.begin(end) - rows.begin(begin)) * args.q_stride, args.head_dim);
+      float* key0 = tiles[t].key0 + r * pass.scores_stride;
+      if (!range.empty()) update_row<Arch>(pass, i - state_row, range, key0, *max);
+      if (pass.full && args.weights != nullptr) write_weights<Arch>(pass, i, key_tile, range, key0, pass.row_sum[i - state_row]);
+    }
   }
-  float* key0 = pass.scores - tile.begin;
-  for (size_t i = first; i < tiles.begin(end); ++i) {
-    prefetch(args.out + i * args.out_stride, args.value_dim);
-    prefetch(args.q + (i + tiles.begin(end) - first) * args.q_stride, args.head_dim);
-    const size_t r = i - first;
-    range[r] = intersect(key_range(args, i), tile);
-    float* row = key0 + r * pass.scores_stride;
-    if (!range[r].empty()) update_row<Arch>(pass, i - block_row, range[r], row, tile_max[r]);
-    if (pass.full && args.weights != nullptr) write_weights<Arch>(pass, i, tile, range[r], row, pass.row_sum[i - block_row]);
-  }
-  for (size_t t = begin; t < end; ++t) {
-    const size_t row = tiles.begin(t), r = row - first, rows = tiles.begin(t + 1) - row;
-    tile_values<Arch>(pass, row, rows, range + r, key0 + r * pass.scores_stride);
-    for (size_t one = 0; one < rows; ++one) {
-      const float* from = pass.tile_sums + one * pass.value_columns;
-      const size_t block = row + one - block_row;
+  for (size_t t = 0; t < count; ++t) {
+    tile_values<Arch>(pass, tiles[t]);
+    for (size_t r = 0; r < tiles[t].rows; ++r) {
+      const size_t i = tiles[t].row + r;
+      const float* from = pass.tile_sums + r * pass.value_columns;
       if (pass.full) {
-        finish_row<Arch>(pass, row + one, block, from);
-      } else if (!range[r + one].empty()) {
-        float* to = pass.sums + block * pass.value_columns;
-        const Vec<float, Arch> factor(pass.row_factor[block]);
+        finish_row<Arch>(pass, i, i - state_row, from);
+      } else if (!tiles[t].range[r].empty()) {
+        float* to = pass.sums + (i - state_row) * pass.value_columns;
+        const Vec<float, Arch> factor(pass.row_factor[i - state_row]);
         for (size_t c = 0; c < pass.value_columns; c += kWidth) {
           store<Arch>(to + c, fma<Arch>(load<Arch>(to + c), factor, load<Arch>(from + c)));
         }
@@ -105,15 +115,20 @@ void step(const AttentionPass<Arch>& pass, const RowTiles& tiles, size_t begin, 
 
 // Online softmax knows maxima and sums only at the end: scores and exponentials are computed again.
 template <class Arch>
-void write_online_weights(const AttentionPass<Arch>& pass, size_t row, size_t rows, size_t block_row, KeyRange tile) {
-  float unused[Tiles<Arch>::mr];
-  tile_scores<Arch>(pass, row, rows, tile, pass.scores, unused);
-  for (size_t i = row; i < row + rows; ++i) {
-    const size_t r = i - block_row;
-    const KeyRange range = intersect(key_range(pass.args, i), tile);
-    float* key0 = pass.scores + (i - row) * pass.scores_stride - tile.begin;
-    if (!range.empty()) exp_row<Arch>(key0, range, reference_max(pass.row_max[r]), pass.exp2_factor);
-    write_weights<Arch>(pass, i, tile, range, key0, pass.row_sum[r]);
+void write_online_weights(const AttentionPass<Arch>& pass, const RowTiles& rows, size_t begin, size_t end, size_t state_row,
+                          KeyRange key_tile) {
+  RowTile<Arch> tiles[Tiles<Arch>::query_tile / Tiles<Arch>::mr];
+  const size_t count = make_tiles<Arch>(pass, rows, begin, end, key_tile, tiles);
+  float unused[Tiles<Arch>::query_tile];
+  block_scores<Arch>(pass, tiles, count, unused);
+  for (size_t t = 0; t < count; ++t) {
+    for (size_t r = 0; r < tiles[t].rows; ++r) {
+      const size_t i = tiles[t].row + r;
+      const KeyRange range = tiles[t].range[r];
+      float* key0 = tiles[t].key0 + r * pass.scores_stride;
+      if (!range.empty()) exp_row<Arch>(key0, range, reference_max(pass.row_max[i - state_row]), pass.exp2_factor);
+      write_weights<Arch>(pass, i, key_tile, range, key0, pass.row_sum[i - state_row]);
+    }
   }
 }
 
@@ -149,8 +164,8 @@ void attention(const AttentionArgs& args) {
     for (size_t i = first; i < last; ++i) finish_row<Arch>(pass, i, i - first, pass.sums + (i - first) * pass.value_columns);
     if (args.weights == nullptr) continue;
     for (size_t j = 0; j < args.keys; j += pass.key_tile) {
-      for (size_t u = t; u < end; ++u) {
-        write_online_weights<Arch>(pass, tiles.begin(u), tiles.begin(u + 1) - tiles.begin(u), first, key_tile(j));
+      for (size_t u = t; u < end; u += kStep) {
+        write_online_weights<Arch>(pass, tiles, u, u + kStep < end ? u + kStep : end, first, key_tile(j));
       }
     }
   }

@@ -49,6 +49,7 @@ struct AttentionPass {
     natural =
         args.softcap != 0 || args.bias != nullptr || args.relative_bias != nullptr || args.alibi_slope != 0 || args.scale == 0;
     element_mask = args.mask != nullptr || args.bias != nullptr;
+    each_row = natural || element_mask;
     exp2_factor = natural ? kLog2E : args.scale * kLog2E;
 
     float* next = args.row_scratch;
@@ -58,7 +59,7 @@ struct AttentionPass {
     scores = next, next += Tiles<Arch>::query_tile * scores_stride;
     value_columns = round_up(args.value_dim, kPanel);
     tile_sums = next, next += kRows * value_columns;
-    maxima = next, next += kRows * kWidth;
+    maxima = next, next += Tiles<Arch>::query_tile * kWidth;
     unused_maxima = next, next += kRows * kWidth;
     const size_t rows = full ? Tiles<Arch>::query_tile : kOnlineQueryTiles * Tiles<Arch>::query_tile;
     row_max = next, next += rows;
@@ -73,17 +74,52 @@ struct AttentionPass {
   size_t key_tile;    // keys of one step
   bool natural;       // scores become s(i, j) before the exponential; else they stay q . k and exp2_factor holds the scale
   bool element_mask;  // a byte mask or a bias that may hold -inf
+  bool each_row;      // scores need a pass over each row
   float exp2_factor;  // exp(s - m) = exp2((score - max) * exp2_factor)
   float* scores;      // [query_tile][scores_stride]
   size_t scores_stride;
   size_t value_columns;
   float* tile_sums;      // [mr][value_columns]: weighted values of one key tile
-  float* maxima;         // [mr][vector]
+  float* maxima;         // [query_tile][vector]
   float* unused_maxima;  // [mr][vector]: takes the maxima of panels that still need masking
   float* row_max;        // [rows of a block]: largest score so far
   float* row_sum;        // likewise: sum of exponentials
   float* row_factor;     // likewise: what older sums are multiplied by in this key tile
   float* sums;           // [rows of a block][value_columns], online only: weighted values so far
+};
+
+// A row tile in one key tile.
+template <class Arch>
+struct RowTile {
+  // `slot` is the number of its first row among the score rows.
+  void place(const AttentionPass<Arch>& pass, size_t first, size_t count, size_t slot, KeyRange tile) {
+    row = first, rows = count, common = tile;
+    begin = end = whole_begin = whole_end = 0;
+    constexpr size_t kPanel = Tiles<Arch>::key_panel;
+    key0 = pass.scores + slot * pass.scores_stride - tile.begin;
+    maxima = pass.maxima + slot * kLanes<Arch>;
+    KeyRange all{tile.end, tile.begin};
+    for (size_t r = 0; r < rows; ++r) {
+      range[r] = intersect(key_range(pass.args, row + r), tile);
+      common = intersect(common, range[r]);
+      if (range[r].empty()) continue;
+      all = {range[r].begin < all.begin ? range[r].begin : all.begin, range[r].end > all.end ? range[r].end : all.end};
+    }
+    if (all.empty()) return;
+    begin = all.begin / kPanel;
+    end = (all.end + kPanel - 1) / kPanel;
+    whole_begin = (common.begin + kPanel - 1) / kPanel;
+    whole_end = common.end / kPanel;
+    if (pass.each_row || common.empty() || whole_begin >= whole_end) whole_begin = whole_end = end;
+  }
+
+  size_t row, rows;                 // queries [row, row + rows)
+  KeyRange range[Tiles<Arch>::mr];  // keys of each
+  KeyRange common;                  // keys that all of them see
+  size_t begin, end;                // panels that some row touches
+  size_t whole_begin, whole_end;    // of these, panels whose scores are final when they are stored
+  float* key0;                      // score of its first row and key 0 (before this key tile: not there)
+  float* maxima;
 };
 
 }  // namespace

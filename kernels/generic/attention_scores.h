@@ -116,57 +116,60 @@ Vec<float, Arch> mask_panels(KeyRange range, size_t begin, size_t end, float* ro
   return largest;
 }
 
-// Scores of rows [row, row + rows) over the keys of `tile`, into score rows that start at `scores`; their maxima into tile_max.
+// Raw scores of the panels [from, to), as far as the row tile touches them.
 template <class Arch>
-void tile_scores(const AttentionPass<Arch>& pass, size_t row, size_t rows, KeyRange tile, float* scores, float* tile_max) {
+void score_panels(const AttentionPass<Arch>& pass, const RowTile<Arch>& tile, size_t from, size_t to) {
+  constexpr size_t kPanel = Tiles<Arch>::key_panel;
+  const AttentionArgs& args = pass.args;
+  const auto run = [&](size_t begin, size_t end, float* maxima) {
+    begin = begin < from ? from : begin;
+    end = end > to ? to : end;
+    if (begin >= end) return;
+    score_rows<Arch>(tile.rows, {.q = args.q + tile.row * args.q_stride,
+                                 .q_stride = args.q_stride,
+                                 .head_dim = args.head_dim,
+                                 .k = pass.head.k + begin * kPanel * args.head_dim,
+                                 .panels = end - begin,
+                                 .scores = tile.key0 + begin * kPanel,
+                                 .scores_stride = pass.scores_stride,
+                                 .maxima = maxima});
+  };
+  run(tile.begin, tile.whole_begin, pass.unused_maxima);
+  run(tile.whole_begin, tile.whole_end, tile.maxima);
+  run(tile.whole_end, tile.end, pass.unused_maxima);
+}
+
+// Scores of some row tiles, -inf where not allowed, and the largest of each row.
+template <class Arch>
+void block_scores(const AttentionPass<Arch>& pass, const RowTile<Arch>* tiles, size_t count, float* row_max) {
   using V = Vec<float, Arch>;
   constexpr size_t kPanel = Tiles<Arch>::key_panel, kWidth = kLanes<Arch>;
-  const AttentionArgs& args = pass.args;
-  KeyRange all{tile.end, tile.begin}, common = tile, range[Tiles<Arch>::mr];
-  for (size_t r = 0; r < rows; ++r) {
-    range[r] = intersect(key_range(args, row + r), tile);
-    common = intersect(common, range[r]);
-    if (range[r].empty()) continue;
-    all = {range[r].begin < all.begin ? range[r].begin : all.begin, range[r].end > all.end ? range[r].end : all.end};
+  // 16 KiB of keys, half of the smallest first-level cache, stay there while all row tiles pass over them.
+  const size_t fit = 4096 / (kPanel * pass.args.head_dim + 1), group = fit > 0 ? fit : 1;
+  size_t begin = tiles[0].begin, end = 0;
+  for (size_t t = 0; t < count; ++t) {
+    begin = tiles[t].begin < begin ? tiles[t].begin : begin;
+    end = tiles[t].end > end ? tiles[t].end : end;
+    for (size_t r = 0; r < tiles[t].rows; ++r) store<Arch>(tiles[t].maxima + r * kWidth, V(kMinusInfinity));
   }
-  if (all.empty()) {
-    for (size_t r = 0; r < rows; ++r) tile_max[r] = kMinusInfinity;
-    return;
+  for (size_t p = begin; p < end; p += group) {
+    for (size_t t = 0; t < count; ++t) score_panels<Arch>(pass, tiles[t], p, p + group);
   }
-  const size_t begin = all.begin / kPanel, end = (all.end + kPanel - 1) / kPanel;
-  // Panels [whole_begin, whole_end) need no masking.
-  size_t whole_begin = (common.begin + kPanel - 1) / kPanel, whole_end = common.end / kPanel;
-  const bool finish = pass.natural || pass.element_mask;
-  if (finish || common.empty() || whole_begin >= whole_end) whole_begin = whole_end = end;
-
-  const auto run = [&](size_t from, size_t to, float* maxima) {
-    if (from >= to) return;
-    score_rows<Arch>(rows, {.q = args.q + row * args.q_stride,
-                            .q_stride = args.q_stride,
-                            .head_dim = args.head_dim,
-                            .k = pass.head.k + from * kPanel * args.head_dim,
-                            .panels = to - from,
-                            .scores = scores + (from * kPanel - tile.begin),
-                            .scores_stride = pass.scores_stride,
-                            .maxima = maxima});
-  };
-  for (size_t r = 0; r < rows; ++r) store<Arch>(pass.maxima + r * kWidth, V(kMinusInfinity));
-  run(begin, whole_begin, pass.unused_maxima);
-  run(whole_begin, whole_end, pass.maxima);
-  run(whole_end, end, pass.unused_maxima);
-
-  for (size_t r = 0; r < rows; ++r) {
-    float* key0 = scores + r * pass.scores_stride - tile.begin;
-    V largest = load<Arch>(pass.maxima + r * kWidth);
-    if (range[r].empty()) {
-      largest = V(kMinusInfinity);
-    } else if (finish) {
-      largest = finish_scores<Arch>(pass, row + r, range[r], key0);
-    } else {
-      largest = mask_panels<Arch>(range[r], begin, whole_begin, key0, largest);
-      largest = mask_panels<Arch>(range[r], whole_end, end, key0, largest);
+  for (size_t t = 0; t < count; ++t) {
+    const RowTile<Arch>& tile = tiles[t];
+    for (size_t r = 0; r < tile.rows; ++r) {
+      float* key0 = tile.key0 + r * pass.scores_stride;
+      V largest = load<Arch>(tile.maxima + r * kWidth);
+      if (tile.range[r].empty()) {
+        largest = V(kMinusInfinity);
+      } else if (pass.each_row) {
+        largest = finish_scores<Arch>(pass, tile.row + r, tile.range[r], key0);
+      } else {
+        largest = mask_panels<Arch>(tile.range[r], tile.begin, tile.whole_begin, key0, largest);
+        largest = mask_panels<Arch>(tile.range[r], tile.whole_end, tile.end, key0, largest);
+      }
+      *row_max++ = reduce_max<Arch>(largest);
     }
-    tile_max[r] = reduce_max<Arch>(largest);
   }
 }
 

@@ -11,12 +11,13 @@
 namespace saccade::kernels {
 namespace {
 
-// rows [r, r + rows) of a row tile whose row 0 is query `row`, over `keys`, added to tile_sums.
+// Rows [r, r + rows) of the row tile over `keys`, added to tile_sums (or put there).
 template <class Arch>
-void add_values(const AttentionPass<Arch>& pass, size_t r, size_t rows, KeyRange keys, const float* key0, bool from_zero) {
+void add_values(const AttentionPass<Arch>& pass, const RowTile<Arch>& tile, size_t r, size_t rows, KeyRange keys,
+                bool from_zero) {
   if (keys.empty()) return;
   constexpr size_t kPanel = Tiles<Arch>::key_panel;
-  value_rows<Arch>(rows, {.weights = key0 + r * pass.scores_stride + keys.begin,
+  value_rows<Arch>(rows, {.weights = tile.key0 + r * pass.scores_stride + keys.begin,
                           .weights_stride = pass.scores_stride,
                           .v = pass.head.v + keys.begin * kPanel,
                           .v_panel_stride = pass.args.keys * kPanel,
@@ -27,51 +28,48 @@ void add_values(const AttentionPass<Arch>& pass, size_t r, size_t rows, KeyRange
                           .from_zero = from_zero});
 }
 
-// As add_values, going on from tile_sums, without the pairs that an element mask drops at flagged keys.
+// As add_values, without the pairs that an element mask drops at flagged keys.
 template <class Arch>
-void add_unflagged_values(const AttentionPass<Arch>& pass, size_t row, size_t r, size_t rows, KeyRange keys, const float* key0) {
+void add_unflagged_values(const AttentionPass<Arch>& pass, const RowTile<Arch>& tile, size_t r, size_t rows, KeyRange keys) {
   size_t begin = keys.begin;
   for (size_t j = keys.begin; j < keys.end; ++j) {
     if (pass.head.flags[j] == 0) continue;
-    add_values<Arch>(pass, r, rows, {begin, j}, key0, false);
+    add_values<Arch>(pass, tile, r, rows, {begin, j}, false);
     for (size_t one = r; one < r + rows; ++one) {
-      if (!is_dropped(pass.args, row + one, j)) add_values<Arch>(pass, one, 1, {j, j + 1}, key0, false);
+      if (!is_dropped(pass.args, tile.row + one, j)) add_values<Arch>(pass, tile, one, 1, {j, j + 1}, false);
     }
     begin = j + 1;
   }
-  add_values<Arch>(pass, r, rows, {begin, keys.end}, key0, false);
+  add_values<Arch>(pass, tile, r, rows, {begin, keys.end}, false);
 }
 
-// tile_sums[r] = sum over j in range[r] of weights[r][j] v[j]. Not written for rows without keys.
+// tile_sums[r] = sum over j in range[r] of weights[r][j] v[j].
 template <class Arch>
-void tile_values(const AttentionPass<Arch>& pass, size_t row, size_t rows, const KeyRange* range, const float* key0) {
-  bool same = !range[0].empty();
-  KeyRange common = range[0];
-  for (size_t r = 1; r < rows; ++r) {
-    same = same && range[r].begin == common.begin && range[r].end == common.end;
-    common = intersect(common, range[r]);
+void tile_values(const AttentionPass<Arch>& pass, const RowTile<Arch>& tile) {
+  bool same = !tile.common.empty();
+  for (size_t r = 0; r < tile.rows; ++r) {
+    same = same && tile.range[r].begin == tile.common.begin && tile.range[r].end == tile.common.end;
   }
   const bool flagged = pass.element_mask && *pass.head.any_flag != 0;
   if (same && !flagged) {
-    add_values<Arch>(pass, 0, rows, common, key0, true);
+    add_values<Arch>(pass, tile, 0, tile.rows, tile.common, true);
     return;
   }
-  for (size_t i = 0; i < rows * pass.value_columns; ++i) pass.tile_sums[i] = 0.0f;
-  const auto add = [&](size_t r, size_t count, KeyRange keys) {
-    if (keys.empty()) return;
+  for (size_t i = 0; i < tile.rows * pass.value_columns; ++i) pass.tile_sums[i] = 0.0f;
+  const auto add = [&](size_t r, size_t rows, KeyRange keys) {
     if (flagged) {
-      add_unflagged_values<Arch>(pass, row, r, count, keys, key0);
+      add_unflagged_values<Arch>(pass, tile, r, rows, keys);
     } else {
-      add_values<Arch>(pass, r, count, keys, key0, false);
+      add_values<Arch>(pass, tile, r, rows, keys, false);
     }
   };
-  if (common.empty()) {
-    for (size_t r = 0; r < rows; ++r) add(r, 1, range[r]);
+  if (tile.common.empty()) {
+    for (size_t r = 0; r < tile.rows; ++r) add(r, 1, tile.range[r]);
     return;
   }
-  for (size_t r = 0; r < rows; ++r) add(r, 1, {range[r].begin, common.begin});
-  add(0, rows, common);
-  for (size_t r = 0; r < rows; ++r) add(r, 1, {common.end, range[r].end});
+  for (size_t r = 0; r < tile.rows; ++r) add(r, 1, {tile.range[r].begin, tile.common.begin});
+  add(0, tile.rows, tile.common);
+  for (size_t r = 0; r < tile.rows; ++r) add(r, 1, {tile.common.end, tile.range[r].end});
 }
 
 }  // namespace

@@ -156,7 +156,8 @@ inline Run run(const Problem& p, Workspace& workspace, Memory memory = Memory::k
     }
   }
   size_t kept = 0;  // what is left was not ours to write
-  for (uint32_t bits = ~0u; kept < out.floats.size() && bits == ~0u; kept += bits == ~0u) std::memcpy(&bits, &out.floats[kept], 4);
+  for (uint32_t bits = ~0u; kept < out.floats.size() && bits == ~0u; kept += bits == ~0u)
+    std::memcpy(&bits, &out.floats[kept], 4);
   EXPECT_EQ(kept, out.floats.size()) << "written between rows in " << name(memory);
   return result;
 }

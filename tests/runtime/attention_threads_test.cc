@@ -29,6 +29,7 @@ class OneByOne : public Executor {
   bool concurrent() const override { return false; }
   Status run(int tasks, void (*task)(void* arg, int index, int team), void* arg) override {
     ++runs;
+    last_tasks = tasks;
     if (before) before();
     for (int i = 0; i < tasks && !lazy; ++i) task(arg, backwards_ ? tasks - 1 - i : i, tasks);
     return result;
@@ -36,7 +37,7 @@ class OneByOne : public Executor {
   std::function<void()> before;
   bool lazy = false;  // runs nothing
   Status result;
-  int runs = 0;
+  int runs = 0, last_tasks = 0;
 
  private:
   int width_;
@@ -125,6 +126,13 @@ TEST(AttentionThreads, SmallWorkStaysOnTheCaller) {
   Workspace w = workspace({.executor = executor});
   (void)expect_run(p, w);
   EXPECT_EQ(executor->runs, 0);
+}
+
+TEST(AttentionThreads, TheWorkspaceMayUseLessThanItsExecutor) {
+  const auto executor = std::make_shared<OneByOne>(100);
+  Workspace w = workspace({.threads = 3, .executor = executor});
+  (void)expect_run(ragged(210), w);
+  EXPECT_EQ(executor->last_tasks, 3);
 }
 
 TEST(AttentionThreads, ErrorsOfTheExecutorComeBack) {
@@ -251,33 +259,41 @@ TEST(AttentionMemory, NothingIsAllocatedOnceWarm) {
 }
 
 // Scratch is there before the first block, so a run that is stopped at once shows its size without hours of work.
+int64_t scratch_bytes(const std::vector<int64_t>& lengths, int64_t heads, int64_t dim, int threads) {
+  Workspace w = workspace({.executor = std::make_shared<OneByOne>(threads)});
+  const std::atomic<bool> stop{true};
+  const float none[3] = {};  // not read
+  float out = 0;
+  const int64_t tokens = *std::max_element(lengths.begin(), lengths.end());
+  const AttentionArgs args{.batch = static_cast<int64_t>(lengths.size()),
+                           .heads = heads,
+                           .queries = tokens,
+                           .keys = tokens,
+                           .head_dim = dim,
+                           .q = bshd(none, tokens, heads, dim),
+                           .k = bshd(none + 1, tokens, heads, dim),
+                           .v = bshd(none + 2, tokens, heads, dim),
+                           .out = bshd(&out, tokens, heads, dim),
+                           .kv_lengths = lengths,
+                           .stop = &stop};
+  EXPECT_EQ(attention(args, w).code(), Code::kCancelled);
+  return w.bytes();
+}
+
 TEST(AttentionMemory, ScratchOfLongSequencesIsBounded) {
-  std::atomic<bool> stop{true};
-  const auto scratch = [&](int64_t tokens, int64_t heads, int64_t dim, int threads) {
-    Workspace w = workspace({.executor = std::make_shared<OneByOne>(threads)});
-    std::vector<float> one(1), x(1), y(1), z(1);  // not read
-    const AttentionArgs args{.heads = heads,
-                             .queries = tokens,
-                             .keys = tokens,
-                             .head_dim = dim,
-                             .q = bshd<const float>(x.data(), tokens, heads, dim),
-                             .k = bshd<const float>(y.data(), tokens, heads, dim),
-                             .v = bshd<const float>(z.data(), tokens, heads, dim),
-                             .out = bshd(one.data(), tokens, heads, dim),
-                             .stop = &stop};
-    AttentionArgs batched = args;
-    batched.batch = 1;
-    EXPECT_EQ(attention(batched, w).code(), Code::kCancelled);
-    return w.bytes();
-  };
-  EXPECT_LE(scratch(8192, 12, 64, 2), 24 << 20);
+  EXPECT_LE(scratch_bytes({8192}, 12, 64, 2), 24 << 20);
   for (int threads : {1, 4}) {
     for (int64_t tokens : {512, 1024, 8192, 100000}) {
       const int64_t packed = 2 * tokens * 64 * 4;
-      EXPECT_LE(scratch(tokens, 12, 64, threads), threads * (packed + (4 << 20)))
+      EXPECT_LE(scratch_bytes({tokens}, 12, 64, threads), threads * (packed + (4 << 20)))
           << tokens << " tokens, " << threads << " threads";
     }
   }
+}
+
+// Whole score rows of 1,000 keys need more than the key tiles of 1,030.
+TEST(AttentionMemory, AShorterSequenceMayNeedMore) {
+  EXPECT_GE(scratch_bytes({1030, 1000}, 1, 1, 1), scratch_bytes({1000}, 1, 1, 1));
 }
 
 }  // namespace
