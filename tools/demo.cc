@@ -57,6 +57,7 @@ Exit run_parts(const DemoOptions& options, const Setup& setup, Json& results) {
   results["seed_example"] = example_json(run, reproduction);
   results["scaling"] = scaling_json(scaling);
   if (text) {
+    fmt::print("Saccade {} · {}\n", version(), headline(setup));
     print_example(example, run, reproduction);
     print_scaling(example, scaling);
     std::fflush(stdout);
@@ -85,7 +86,6 @@ Exit run_parts(const DemoOptions& options, const Setup& setup, Json& results) {
 int run_demo(const DemoOptions& options) {
   const Setup setup = make_setup(options);
   Json results = {{"isa", setup.isa}, {"threads", setup.threads}};
-  if (!options.json) fmt::print("Saccade {} · {}\n", version(), headline(setup));
   Exit exit = kDone;
   try {
     exit = run_parts(options, setup, results);

@@ -80,20 +80,27 @@ Weight weight(const Tensor& t) { return {t.values.data(), t.shape[0], t.shape[1]
 
 Tensor zeros(int64_t rows, int64_t columns) { return {{rows, columns}, std::vector<float>(static_cast<size_t>(rows * columns))}; }
 
-ConstHeads rows_of(const Tensor& t) { return {t.values.data(), 0, 0, t.shape[1]}; }
+// One sequence, one head: queries and keys are the rows of Q, K and V.
+AttentionArgs arguments(const Tensors& t) {
+  const Tensor &q = t.at("Q"), &k = t.at("K"), &v = t.at("V");
+  AttentionArgs args;
+  args.batch = 1;
+  args.queries = q.shape[0];
+  args.keys = k.shape[0];
+  args.head_dim = q.shape[1];
+  args.value_dim = v.shape[1];
+  args.q = bshd(q.values.data(), args.queries, 1, args.head_dim);
+  args.k = bshd(k.values.data(), args.keys, 1, args.head_dim);
+  args.v = bshd(v.values.data(), args.keys, 1, args.value_dim);
+  return args;
+}
 
 // q.k of every pair, the weights under the padding mask, and the outputs.
 void attend(Tensors& t, const Example& example, Workspace& workspace) {
-  const Tensor &q = t.at("Q"), &k = t.at("K"), &v = t.at("V");
-  const int64_t n = q.shape[0];
-  Tensor scores = zeros(n, n), weights = zeros(n, n), output = zeros(n, v.shape[1]);
-  AttentionArgs args;
-  args.batch = 1;
-  args.queries = args.keys = n;
-  args.head_dim = q.shape[1];
-  args.value_dim = v.shape[1];
-  args.q = rows_of(q), args.k = rows_of(k), args.v = rows_of(v);
-  args.out = {output.values.data(), 0, 0, output.shape[1]};
+  AttentionArgs args = arguments(t);
+  const int64_t n = args.queries;
+  Tensor scores = zeros(n, n), weights = zeros(n, n), output = zeros(n, args.value_dim);
+  args.out = bshd(output.values.data(), n, 1, args.value_dim);
   args.mask = {example.pad_mask.data(), {1, 1, 1, n}};
   args.scores = scores.values.data();
   args.weights = weights.values.data();
@@ -112,26 +119,23 @@ void attend(Tensors& t, const Example& example, Workspace& workspace) {
   t["output"] = std::move(output);
 }
 
-// The scores after the scale and after the bias: a query that sees one key has them as its LSE. Sequence j holds key j alone.
+// The scores after the scale and the bias of each key (empty: none). The LSE of a query that sees one key only is that score, so
+// every key is in turn the only one.
 Tensor scaled_scores(const Tensors& t, const std::vector<float>& bias, Workspace& workspace) {
-  const Tensor &q = t.at("Q"), &k = t.at("K");
-  const int64_t n = q.shape[0], d = q.shape[1];
-  Tensor lse = zeros(n, n), unused = zeros(n * n, d);
-  AttentionArgs args;
-  args.batch = n;
-  args.queries = n;
-  args.keys = 1;
-  args.head_dim = d;
-  args.q = rows_of(q);
-  args.k = {k.values.data(), d, 0, d};
-  args.v = args.k;
-  args.out = {unused.values.data(), n * d, 0, d};
-  if (!bias.empty()) args.bias = {bias.data(), {n, 1, 1, 1}};
-  args.lse = lse.values.data();
-  check(attention(args, workspace));
-  Tensor scaled = zeros(n, n);
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < n; ++j) scaled.values[static_cast<size_t>(i * n + j)] = lse.values[static_cast<size_t>(j * n + i)];
+  AttentionArgs args = arguments(t);
+  const int64_t n = args.queries;
+  Tensor scaled = zeros(n, n), unused = zeros(n, args.value_dim);
+  std::vector<float> lse(static_cast<size_t>(n));
+  std::vector<uint8_t> only(static_cast<size_t>(n));
+  args.out = bshd(unused.values.data(), n, 1, args.value_dim);
+  args.mask = {only.data(), {1, 1, 1, n}};
+  if (!bias.empty()) args.bias = {bias.data(), {1, 1, 1, n}};
+  args.lse = lse.data();
+  for (int64_t j = 0; j < n; ++j) {
+    std::fill(only.begin(), only.end(), uint8_t{0});
+    only[static_cast<size_t>(j)] = 1;
+    check(attention(args, workspace));
+    for (int64_t i = 0; i < n; ++i) scaled.values[static_cast<size_t>(i * n + j)] = lse[static_cast<size_t>(i)];
   }
   return scaled;
 }
@@ -143,8 +147,9 @@ Tensor weight_of_fill(float fill, Workspace& workspace) {
   AttentionArgs args;
   args.batch = args.queries = args.head_dim = 1;
   args.keys = 2;
-  args.q = args.k = args.v = {ones, 0, 0, 1};
-  args.out = {&out, 0, 0, 1};
+  args.q = bshd(ones, 1, 1, 1);
+  args.k = args.v = bshd(ones, 2, 1, 1);
+  args.out = bshd(&out, 1, 1, 1);
   args.bias = {bias, {1, 1, 1, 2}};
   args.weights = weights;
   check(attention(args, workspace));

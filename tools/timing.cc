@@ -51,7 +51,7 @@ int print_bench(const BenchReport& report, bool json) {
   const double gflops = any ? report.flops / timing.min() * 1e-9 : 0;
 
   if (json) {
-    Numbers numbers = {{"repeats", std::ssize(timing.seconds)}};
+    Numbers numbers = {{"repeats", static_cast<int64_t>(timing.seconds.size())}};
     if (any) {
       numbers.emplace_back("seconds_min", timing.min());
       numbers.emplace_back("seconds_median", timing.median());
@@ -76,7 +76,7 @@ int print_bench(const BenchReport& report, bool json) {
 
 void print_numbers(const std::string& command, const Setup& setup, const Numbers& numbers) {
   Json results = {{"isa", setup.isa}, {"threads", setup.threads}};
-  for (const auto& [key, number] : numbers) std::visit([&](auto value) { results[key] = value; }, number);
+  for (const Number& n : numbers) results[n.key] = n.integer ? Json(static_cast<int64_t>(n.value)) : Json(n.value);
   print_envelope(command, results);
 }
 

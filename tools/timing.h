@@ -4,7 +4,6 @@
 #include <functional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "tools/machine_report.h"
@@ -21,7 +20,15 @@ struct Timing {
 // Runs `work` once unmeasured, then `repeat` samples; a sample is as many calls as take 10 ms (one, if one takes longer).
 Timing time_repeats(int repeat, const std::string& what, const std::function<void()>& work);
 
-using Numbers = std::vector<std::pair<std::string, std::variant<int64_t, double>>>;
+// A key of `results`: seconds and rates are doubles, counts and bytes are integers.
+struct Number {
+  Number(std::string k, double v) : key(std::move(k)), value(v) {}
+  Number(std::string k, int64_t v) : key(std::move(k)), value(static_cast<double>(v)), integer(true) {}
+  std::string key;
+  double value;
+  bool integer = false;
+};
+using Numbers = std::vector<Number>;
 
 struct BenchReport {
   std::string command;  // "bench encoder"

@@ -378,6 +378,10 @@ SACCADE_INLINE void keep_order() {
 #endif
 }
 
+// Asks for the cache line of p: into the second level to be read, into the first to be written. Any address will do.
+SACCADE_INLINE void prefetch_read(const void* p) { __builtin_prefetch(p, 0, 2); }
+SACCADE_INLINE void prefetch_write(const void* p) { __builtin_prefetch(p, 1, 3); }
+
 // Loops over a constant number of registers: without full unrolling they would live in memory.
 #if defined(__clang__)
 #define SACCADE_UNROLL _Pragma("clang loop unroll(full)")
