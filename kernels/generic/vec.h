@@ -160,9 +160,10 @@ template <class Arch>
 SACCADE_INLINE float reduce_max(Vec<float, Arch> v) {
   alignas(Vec<float, Arch>) float lanes[kLanes<Arch>];
   v.store_aligned(lanes);
-  float best = lanes[0];
-  for (size_t i = 1; i < kLanes<Arch>; ++i) best = lanes[i] > best ? lanes[i] : best;
-  return best;
+  for (size_t half = kLanes<Arch> / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+  }
+  return lanes[0];
 }
 
 // True if any lane is NaN.
