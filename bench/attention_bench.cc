@@ -74,7 +74,7 @@ struct Case {
   // its own minimum over heads and rounds.
   void run() {
     const size_t block = shape.tokens <= kFullRowKeys ? shape.tokens : table.query_tile * kOnlineQueryTiles;
-    const bool long_calls = shape.tokens > kFullRowKeys;
+    const bool long_calls = shape.tokens >= kFullRowKeys;
     best.resize(1 + (shape.tokens + block - 1) / block, 1e30);
     for (size_t h = 0; h < shape.heads; ++h) {
       const size_t at = h * (shape.token_major ? shape.head_dim : shape.tokens * shape.head_dim);
