@@ -81,7 +81,8 @@ void register_all() {
   for (const kernels::Isa isa : kernels::kAllIsas) {
     if ((isas & bit(isa)) == 0) continue;
     const KernelTable& table = *kernels::table_for(isa);
-    const std::string suffix = "/" + std::string(kernels::name(isa));
+    std::string suffix("/");  // (GCC 12 warns wrongly about "/" + name)
+    suffix += kernels::name(isa);
     for (const LinearShape s : shapes) {
       const std::string size = "/k:" + std::to_string(s.k) + "/n:" + std::to_string(s.n);
       for (const size_t rows : {1, 4, 16, 64, 256, 1024}) {
