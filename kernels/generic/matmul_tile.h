@@ -79,16 +79,26 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
   SACCADE_UNROLL for (size_t r = 0; r < kRows; ++r) { SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) sum[r][v] = V(0.0f); }
   Multiples<kRows> row(t.a_stride);
   Multiples<kPanels> panel(t.panel_stride);
-  const char* next = t.next;
+  // Weights asked for ahead: a line a k. Low tiles wait for memory and ask in three places in turn, each of which the processor's
+  // own prefetcher takes up as a stream of its own (4 rows, weights in memory: 0.75 of the bandwidth instead of 0.61). Several
+  // panels are several streams and do without.
+  constexpr bool kAhead = kPanels == 1, kThree = kRows <= 6;
   const size_t next_step = t.next_step;
+  const char* next = t.next;
+  const char* second = next + t.k / 3 * next_step;
+  const char* third = second + t.k / 3 * next_step;
   const float* a = t.a;
   const float* b = t.panel;
   const float* const a_end = a + t.k;
   for (; a != a_end; ++a, b += Tiles<Arch>::nr) {
     if constexpr (kRows + kPanels > 9) row.keep();
-    if constexpr (kPanels == 1) {  // several streams are left to the processor, which follows them well
+    if constexpr (kAhead) {
       prefetch_read(next);
       next += next_step;
+      if constexpr (kThree) {
+        const char* const asked = next;
+        next = second, second = third, third = asked;
+      }
     }
     if constexpr (kRows < kVectors) {
       Factor<Arch> x[kRows];
