@@ -90,7 +90,7 @@ template <class Arch>
 SACCADE_INLINE Vec<float, Arch> exp2m1_of_product(Vec<float, Arch> a, Vec<float, Arch> b) {
   const Vec<float, Arch> magic = broadcast<Arch>(kRound + 127.0f);
   const Vec<float, Arch> t = fma<Arch>(a, b, magic);
-  const Vec<float, Arch> r = product_remainder<Arch>(a, b, t - magic);
+  const Vec<float, Arch> r = fma_exact<Arch>(a, b, magic - t);
   const Vec<float, Arch> scale = pow2_of_field<Arch>(t);
   return fma<Arch>(scale, r * horner<Arch>(kExp2, r), scale - broadcast<Arch>(1.0f));
 }
@@ -145,7 +145,7 @@ SACCADE_INLINE Vec<float, Arch> gelu_erf(Vec<float, Arch> x) {
   const Vec<float, Arch> c0 = broadcast<Arch>(kGelu[0]), rest = horner<Arch>(kGelu, a, 1);
   const Vec<float, Arch> g = fma<Arch>(a, rest, c0);
   const Vec<float, Arch> t = fma<Arch>(a, g, magic);
-  Vec<float, Arch> r = product_remainder<Arch>(a, g, t - magic);
+  Vec<float, Arch> r = fma_exact<Arch>(a, g, magic - t);
   if constexpr (!kFused) r = fma<Arch>(a, a * rest - (g - c0), r);  // what g's last addition lost
   const Vec<float, Arch> tail = fma<Arch>(r, horner<Arch>(kExp2, r), broadcast<Arch>(1.0f)) * pow2_of_field<Arch>(t);
   return fnma<Arch>(a, tail, relu<Arch>(x));
@@ -159,7 +159,7 @@ SACCADE_INLINE Vec<float, Arch> gelu_tanh(Vec<float, Arch> x) {
   // 2 log2(e) sqrt(2 / pi), and 0.044715 of it
   const Vec<float, Arch> k = fma<Arch>(a * a, broadcast<Arch>(0.102943240f), broadcast<Arch>(2.30220819f));
   const Vec<float, Arch> t = fma<Arch>(a, k, magic);
-  const Vec<float, Arch> r = product_remainder<Arch>(a, k, t - magic);
+  const Vec<float, Arch> r = fma_exact<Arch>(a, k, magic - t);
   const Vec<float, Arch> e = fma<Arch>(r, horner<Arch>(kExp2, r), one) * pow2_of_field<Arch>(t);
   return relu<Arch>(x) - divide<Arch>(a, one + e);
 }

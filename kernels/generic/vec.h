@@ -115,15 +115,15 @@ inline constexpr bool kFused = true;
 #else
 inline constexpr bool kFused = false;
 #endif
-// a * b - n in one rounding, for n near a * b. Without FMA the factors are split into halves of 12 bits, whose products are
-// exact.
+// a * b + c in one rounding on every ISA, for c near -a * b. Without FMA the factors are split into halves of 12 bits, whose
+// products are exact.
 template <class Arch>
-SACCADE_INLINE Vec<float, Arch> product_remainder(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> n) {
-  if constexpr (kFused) return fma<Arch>(a, b, Vec<float, Arch>(0.0f) - n);
+SACCADE_INLINE Vec<float, Arch> fma_exact(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> c) {
+  if constexpr (kFused) return fma<Arch>(a, b, c);
   const Vec<int32_t, Arch> high(static_cast<int32_t>(0xfffff000));
   const Vec<float, Arch> a1 = float_of<Arch>(bits_of<Arch>(a) & high), a2 = a - a1;
   const Vec<float, Arch> b1 = float_of<Arch>(bits_of<Arch>(b) & high), b2 = b - b1;
-  return (a1 * b1 - n) + (a1 * b2 + a2 * b);
+  return (a1 * b1 + c) + (a1 * b2 + a2 * b);
 }
 
 // The larger of a and b. A NaN in b always gives NaN; a NaN in a may be dropped (x86) or kept (NEON).
