@@ -1,10 +1,11 @@
-// Our matmul beside oneDNN's at its best: f32, bias, a primitive for the exact shape, weights in the layout it asks for, one thread.
-// Both run in turns on the same inputs; the smallest time of each counts. The FMA peak is sampled with every turn, the largest counts.
+// Our matmul beside oneDNN's at its best: f32, bias, a primitive for the exact shape, weights in the layout it asks for, one
+// thread. Turn after turn goes over all shapes, ours and oneDNN's one after the other on the same inputs; the smallest time of
+// each counts. The FMA peak is sampled before and with every turn, the largest counts.
 //
 //   matmul_vs_onednn [--rows 1,4,16,256] [--shapes 384x384,...] [--weights-mib 64] [--turns 30] [--isa avx2] [--json]
 //
-// --weights-mib W: each shape cycles through as many different weights as fill W MiB (0: one weight, which stays in the cache where
-// it fits). A model's run is between the two: every weight once, 43 MB (MiniLM) or 340 MB (BERT-base) of them.
+// --weights-mib W: each shape cycles through as many different weights as fill W MiB (0: one weight, which stays in the cache
+// where it fits). A model's run is between the two: every weight once, 43 MB (MiniLM) or 340 MB (BERT-base) of them.
 #include <omp.h>
 
 #include <cmath>
@@ -83,57 +84,88 @@ class OneDnn {
   std::vector<std::unordered_map<int, dnnl::memory>> arguments_;
 };
 
-Row compare(const kernels::KernelTable& table, size_t rows, LinearShape s, const Options& options) {
-  const size_t weight_floats = s.k * s.n, panel_floats = pack_weight_floats(table, s.k, s.n);
-  const size_t weights = std::max<size_t>(1, (options.weights_mib << 20) / (weight_floats * sizeof(float)));
-  HugeBuffer a(rows * s.k), bias(s.n), c(rows * s.n), c_onednn(rows * s.n), panels(panel_floats * weights), plain(weight_floats * weights);
-  fill_uniform(a.data(), rows * s.k, 1), fill_uniform(bias.data(), s.n, 2), fill_uniform(plain.data(), weight_floats * weights, 3);
-  std::vector<const float*> each;
-  for (size_t i = 0; i < weights; ++i) {
-    each.push_back(plain.data() + i * weight_floats);
-    table.pack_weight({.w = each[i], .in = s.k, .out = s.n, .in_stride = s.n, .out_stride = 1,
-                       .panels = panels.data() + i * panel_floats, .panel_begin = 0, .panel_end = (s.n + table.nr - 1) / table.nr});
+// One shape: both libraries ready to run on the same inputs.
+class Case {
+ public:
+  Case(const kernels::KernelTable& table, size_t rows, LinearShape s, const Options& options)
+      : weights(std::max<size_t>(1, (options.weights_mib << 20) / (s.k * s.n * sizeof(float)))),
+        row{rows, s.k, s.n, weights, 0, 0, 0, 0},
+        table_(table),
+        panel_floats_(pack_weight_floats(table, s.k, s.n)),
+        a_(rows * s.k),
+        bias_(s.n),
+        c_(rows * s.n),
+        c_onednn_(rows * s.n),
+        panels_(panel_floats_ * weights) {
+    HugeBuffer plain(s.k * s.n * weights);
+    fill_uniform(a_.data(), rows * s.k, 1), fill_uniform(bias_.data(), s.n, 2),
+        fill_uniform(plain.data(), s.k * s.n * weights, 3);
+    std::vector<const float*> each;
+    for (size_t i = 0; i < weights; ++i) {
+      each.push_back(plain.data() + i * s.k * s.n);
+      table.pack_weight({.w = each[i],
+                         .in = s.k,
+                         .out = s.n,
+                         .in_stride = s.n,
+                         .out_stride = 1,
+                         .panels = panels_.data() + i * panel_floats_,
+                         .panel_begin = 0,
+                         .panel_end = (s.n + table.nr - 1) / table.nr});
+    }
+    onednn_ = std::make_unique<OneDnn>(rows, s, each, a_.data(), bias_.data(), c_onednn_.data());
+    args_.a = a_.data(), args_.a_stride = s.k;
+    args_.rows = rows, args_.k = s.k, args_.n = s.n;
+    args_.panel_end = (s.n + table.nr - 1) / table.nr;
+    args_.bias = bias_.data();
+    args_.c = c_.data(), args_.c_stride = s.n;
+    time_ours(1), time_onednn(1);
+    for (size_t i = 0; i < rows * s.n; ++i) {
+      if (!(std::fabs(c_.data()[i] - c_onednn_.data()[i]) < 1e-3f)) {
+        std::fprintf(stderr, "%zux%zux%zu: element %zu is %g, oneDNN has %g\n", rows, s.k, s.n, i, c_.data()[i],
+                     c_onednn_.data()[i]);
+        std::exit(1);
+      }
+    }
+    repeats_ = std::max(1, static_cast<int>(1e-3 / (time_ours(1) * static_cast<double>(weights))));
   }
-  OneDnn onednn(rows, s, each, a.data(), bias.data(), c_onednn.data());
-  kernels::MatmulArgs args;
-  args.a = a.data(), args.a_stride = s.k;
-  args.rows = rows, args.k = s.k, args.n = s.n;
-  args.panel_end = (s.n + table.nr - 1) / table.nr;
-  args.bias = bias.data();
-  args.c = c.data(), args.c_stride = s.n;
-  const auto ours = [&](size_t weight) {
-    args.panels = panels.data() + weight * panel_floats;
-    table.matmul(args);
-  };
-  // A turn is all weights once, several times over if that takes under a millisecond.
-  Row row{rows, s.k, s.n, weights, 0, 0, 0, 0};
-  const auto time = [&](auto&& run, int repeats) {
+  // All weights once, several times over if that takes under a millisecond.
+  void turn() {
+    row.ours = std::max(row.ours, row.flops() / time_ours(repeats_));
+    row.onednn = std::max(row.onednn, row.flops() / time_onednn(repeats_));
+  }
+  void measure_bandwidth() {
+    row.bandwidth = std::max(row.bandwidth, measure_read_bandwidth(panels_.data(), panel_floats_ * weights, 2));
+  }
+
+  size_t weights;
+  Row row;
+
+ private:
+  template <class Run>
+  double time(int repeats, Run run) {
     const double begin = now();
     for (int i = 0; i < repeats; ++i) {
       for (size_t w = 0; w < weights; ++w) run(w);
     }
     return (now() - begin) / repeats / static_cast<double>(weights);
-  };
-  const auto theirs = [&](size_t weight) { onednn.run(weight); };
-  time(ours, 1), time(theirs, 1);
-  for (size_t i = 0; i < rows * s.n; ++i) {
-    if (!(std::fabs(c.data()[i] - c_onednn.data()[i]) < 1e-3f)) {
-      std::fprintf(stderr, "%zux%zux%zu: element %zu is %g, oneDNN has %g\n", rows, s.k, s.n, i, c.data()[i], c_onednn.data()[i]);
-      std::exit(1);
-    }
   }
-  const int repeats = std::max(1, static_cast<int>(1e-3 / (time(ours, 1) * static_cast<double>(weights))));
-  double best_ours = 1e9, best_theirs = 1e9;
-  for (int turn = 0; turn < options.turns; ++turn) {
-    row.peak = std::max(row.peak, measure_peak(table, 1, 0.002));
-    best_ours = std::min(best_ours, time(ours, repeats));
-    best_theirs = std::min(best_theirs, time(theirs, repeats));
-    if (turn % 4 == 0) row.bandwidth = std::max(row.bandwidth, measure_read_bandwidth(panels.data(), panel_floats * weights, 1));
+  double time_ours(int repeats) {
+    return time(repeats, [&](size_t weight) {
+      args_.panels = panels_.data() + weight * panel_floats_;
+      table_.matmul(args_);
+    });
   }
-  row.ours = row.flops() / best_ours;
-  row.onednn = row.flops() / best_theirs;
-  return row;
-}
+  double time_onednn(int repeats) {
+    return time(repeats, [&](size_t weight) { onednn_->run(weight); });
+  }
+
+  const kernels::KernelTable& table_;
+  size_t panel_floats_;
+  HugeBuffer a_, bias_, c_, c_onednn_, panels_;
+  std::unique_ptr<OneDnn> onednn_;
+  kernels::MatmulArgs args_;
+  int repeats_ = 1;
+};
 
 struct GeometricMean {
   double log_sum = 0, smallest = 1e9;
@@ -166,22 +198,35 @@ int run(const Options& options) {
     std::printf("isa %s, one thread, oneDNN %d.%d.%d, %s\n", std::string(kernels::name(isa)).c_str(), dnnl_version()->major,
                 dnnl_version()->minor, dnnl_version()->patch,
                 options.weights_mib == 0 ? "one weight" : (std::to_string(options.weights_mib) + " MiB of weights").c_str());
-    std::printf("%6s %6s %6s %9s %8s %9s %7s %16s\n", "rows", "k", "n", "GFLOP/s", "of peak", "oneDNN", "ratio", "GB/s (readable)");
+    std::printf("%6s %6s %6s %9s %8s %9s %7s %16s\n", "rows", "k", "n", "GFLOP/s", "of peak", "oneDNN", "ratio",
+                "GB/s (readable)");
   }
   for (const size_t rows : options.rows) {
     GeometricMean peak, ratio, bandwidth;
-    for (const LinearShape shape : options.shapes) {
-      const Row row = compare(table, rows, shape, options);
+    std::vector<std::unique_ptr<Case>> cases;
+    for (const LinearShape shape : options.shapes) cases.push_back(std::make_unique<Case>(table, rows, shape, options));
+    double best_peak = measure_peak(table);
+    for (int turn = 0; turn < options.turns; ++turn) {
+      for (const auto& each : cases) each->turn();
+      if (turn % 4 == 0) {
+        for (const auto& each : cases) each->measure_bandwidth();
+      }
+      best_peak = std::max(best_peak, measure_peak(table, 2));
+    }
+    for (const auto& each : cases) {
+      Row& row = each->row;
+      row.peak = best_peak;
       all.push_back(row);
       peak.add(row.ours / row.peak), ratio.add(row.ours / row.onednn), bandwidth.add(row.weight_bandwidth() / row.bandwidth);
       if (options.json) continue;
       std::printf("%6zu %6zu %6zu %9.1f %8.3f %9.1f %7.3f %7.1f (%5.1f)\n", row.rows, row.k, row.n, row.ours * 1e-9,
-                  row.ours / row.peak, row.onednn * 1e-9, row.ours / row.onednn, row.weight_bandwidth() * 1e-9, row.bandwidth * 1e-9);
+                  row.ours / row.peak, row.onednn * 1e-9, row.ours / row.onednn, row.weight_bandwidth() * 1e-9,
+                  row.bandwidth * 1e-9);
       std::fflush(stdout);
     }
     if (!options.json) {
-      std::printf("%6zu geometric mean: %.3f of peak, %.3f x oneDNN (smallest %.3f), %.2f of readable bandwidth\n", rows, peak.value(),
-                  ratio.value(), ratio.smallest, bandwidth.value());
+      std::printf("%6zu geometric mean: %.3f of peak, %.3f x oneDNN (smallest %.3f), %.2f of readable bandwidth\n", rows,
+                  peak.value(), ratio.value(), ratio.smallest, bandwidth.value());
     }
   }
   if (options.json) {
@@ -189,10 +234,11 @@ int run(const Options& options) {
                 options.weights_mib);
     for (size_t i = 0; i < all.size(); ++i) {
       const Row& r = all[i];
-      std::printf("%s\n  {\"rows\": %zu, \"k\": %zu, \"n\": %zu, \"gflops\": %.2f, \"peak_gflops\": %.2f, \"onednn_gflops\": %.2f, "
-                  "\"weight_gb_per_s\": %.2f, \"readable_gb_per_s\": %.2f}",
-                  i == 0 ? "" : ",", r.rows, r.k, r.n, r.ours * 1e-9, r.peak * 1e-9, r.onednn * 1e-9, r.weight_bandwidth() * 1e-9,
-                  r.bandwidth * 1e-9);
+      std::printf(
+          "%s\n  {\"rows\": %zu, \"k\": %zu, \"n\": %zu, \"gflops\": %.2f, \"peak_gflops\": %.2f, \"onednn_gflops\": %.2f, "
+          "\"weight_gb_per_s\": %.2f, \"readable_gb_per_s\": %.2f}",
+          i == 0 ? "" : ",", r.rows, r.k, r.n, r.ours * 1e-9, r.peak * 1e-9, r.onednn * 1e-9, r.weight_bandwidth() * 1e-9,
+          r.bandwidth * 1e-9);
     }
     std::printf("\n]}\n");
   }

@@ -30,11 +30,11 @@ constexpr float kGelu[] = {-1.15110421f,     -0.459222704f,   -0.0524263792f,  0
 // of 2^n.
 constexpr float kRound = 12582912.0f;
 
-// c[0] + c[1] x + c[2] x^2 + ...
+// c[first] + c[first + 1] x + c[first + 2] x^2 + ...
 template <class Arch, size_t N>
-SACCADE_INLINE Vec<float, Arch> horner(const float (&c)[N], Vec<float, Arch> x) {
+SACCADE_INLINE Vec<float, Arch> horner(const float (&c)[N], Vec<float, Arch> x, size_t first = 0) {
   Vec<float, Arch> y = broadcast<Arch>(c[N - 1]);
-  for (size_t i = N - 1; i-- > 0;) y = fma<Arch>(y, x, broadcast<Arch>(c[i]));
+  for (size_t i = N - 1; i-- > first;) y = fma<Arch>(y, x, broadcast<Arch>(c[i]));
   return y;
 }
 
@@ -90,7 +90,7 @@ template <class Arch>
 SACCADE_INLINE Vec<float, Arch> exp2m1_of_product(Vec<float, Arch> a, Vec<float, Arch> b) {
   const Vec<float, Arch> magic = broadcast<Arch>(kRound + 127.0f);
   const Vec<float, Arch> t = fma<Arch>(a, b, magic);
-  const Vec<float, Arch> r = product_remainder<Arch>(a, b, t - magic);
+  const Vec<float, Arch> r = fma_exact<Arch>(a, b, magic - t);
   const Vec<float, Arch> scale = pow2_of_field<Arch>(t);
   return fma<Arch>(scale, r * horner<Arch>(kExp2, r), scale - broadcast<Arch>(1.0f));
 }
@@ -107,7 +107,7 @@ template <class Arch>
 SACCADE_INLINE Vec<float, Arch> tanh(Vec<float, Arch> x) {
   const Vec<float, Arch> a = min<Arch>(broadcast<Arch>(10.0f), abs<Arch>(x));
   const Vec<float, Arch> e = exp2m1_of_product<Arch>(a, broadcast<Arch>(-2.0f * kLog2E));
-  return copy_sign<Arch>(e / (e + broadcast<Arch>(2.0f)), x);
+  return copy_sign<Arch>(divide<Arch>(e, e + broadcast<Arch>(2.0f)), x);
 }
 
 // 1 / (1 + e^-x). e^89 is taken as infinity: the result is 0 where it would not be normal.
@@ -118,7 +118,7 @@ SACCADE_INLINE Vec<float, Arch> sigmoid(Vec<float, Arch> x) {
   const Vec<float, Arch> t = fnma<Arch>(x, broadcast<Arch>(kLog2E), magic);
   const Vec<float, Arch> r = exp_remainder<Arch>(broadcast<Arch>(0.0f) - x, t - magic);
   const Vec<float, Arch> e = fma<Arch>(r, horner<Arch>(kExp, r), broadcast<Arch>(1.0f)) * pow2_of_field<Arch>(t);
-  return broadcast<Arch>(1.0f) / (broadcast<Arch>(1.0f) + e);
+  return divide<Arch>(broadcast<Arch>(1.0f), broadcast<Arch>(1.0f) + e);
 }
 
 // x / (1 + e^-x). The result is normal down to x = -91.8, where e^-x = 2^132 is not a float: below -64 everything under the
@@ -134,7 +134,7 @@ SACCADE_INLINE Vec<float, Arch> silu(Vec<float, Arch> x) {
   const Vec<float, Arch> limit = broadcast<Arch>(-64.0f);
   const Vec<float, Arch> scale = select_less<Arch>(x, limit, broadcast<Arch>(0x1p-40f), one);
   const Vec<float, Arch> shift = select_less<Arch>(x, limit, broadcast<Arch>(-40.0f), zero);
-  return above / fma<Arch>(mantissa, pow2_of_field<Arch>(t + shift), scale) * scale;
+  return divide<Arch>(above, fma<Arch>(mantissa, pow2_of_field<Arch>(t + shift), scale)) * scale;
 }
 
 // x Phi(x) = max(x, 0) - a Phi(-a), a = |x|, Phi(-a) = 2^(a g(a) - 1).
@@ -142,9 +142,11 @@ template <class Arch>
 SACCADE_INLINE Vec<float, Arch> gelu_erf(Vec<float, Arch> x) {
   const Vec<float, Arch> magic = broadcast<Arch>(kRound + 126.0f);
   const Vec<float, Arch> a = min<Arch>(broadcast<Arch>(10.375f), abs<Arch>(x));  // there the exponent field, and so Phi(-a), is 0
-  const Vec<float, Arch> g = horner<Arch>(kGelu, a);
+  const Vec<float, Arch> c0 = broadcast<Arch>(kGelu[0]), rest = horner<Arch>(kGelu, a, 1);
+  const Vec<float, Arch> g = fma<Arch>(a, rest, c0);
   const Vec<float, Arch> t = fma<Arch>(a, g, magic);
-  const Vec<float, Arch> r = product_remainder<Arch>(a, g, t - magic);
+  Vec<float, Arch> r = fma_exact<Arch>(a, g, magic - t);
+  if constexpr (!kFused) r = fma<Arch>(a, a * rest - (g - c0), r);  // what g's last addition lost
   const Vec<float, Arch> tail = fma<Arch>(r, horner<Arch>(kExp2, r), broadcast<Arch>(1.0f)) * pow2_of_field<Arch>(t);
   return fnma<Arch>(a, tail, relu<Arch>(x));
 }
@@ -157,9 +159,9 @@ SACCADE_INLINE Vec<float, Arch> gelu_tanh(Vec<float, Arch> x) {
   // 2 log2(e) sqrt(2 / pi), and 0.044715 of it
   const Vec<float, Arch> k = fma<Arch>(a * a, broadcast<Arch>(0.102943240f), broadcast<Arch>(2.30220819f));
   const Vec<float, Arch> t = fma<Arch>(a, k, magic);
-  const Vec<float, Arch> r = product_remainder<Arch>(a, k, t - magic);
+  const Vec<float, Arch> r = fma_exact<Arch>(a, k, magic - t);
   const Vec<float, Arch> e = fma<Arch>(r, horner<Arch>(kExp2, r), one) * pow2_of_field<Arch>(t);
-  return relu<Arch>(x) - a / (one + e);
+  return relu<Arch>(x) - divide<Arch>(a, one + e);
 }
 
 // F(x): what epilogues and maps apply.

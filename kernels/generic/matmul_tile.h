@@ -1,8 +1,9 @@
 // The register tile of matmul: rows x (panels * nr) sums in registers from the first k to the last.
 //
-// Every height 1..mr comes from the template matmul_tile<Arch, kRows, kPanels>; low tiles take several panels side by side, so that
-// enough independent FMAs are in flight. Its loop over k is all of a matmul's inner work: kRows * kPanels * nr / vector FMAs per k.
-// To look at it: objdump -dC, functions named matmul_tile<...>; the loop is the only one that holds FMAs (tests/rules does this).
+// Every height 1..mr comes from the template matmul_tile<Arch, kRows, kPanels>; low tiles take several panels side by side, so
+// that enough independent FMAs are in flight. Its loop over k is all of a matmul's inner work: kRows * kPanels * nr / vector FMAs
+// per k. To look at it: objdump -dC, functions named matmul_tile<...>; the loop is the only one that holds FMAs (tests/rules does
+// this).
 #pragma once
 
 #include "kernels/generic/tiles.h"
@@ -16,9 +17,9 @@ namespace {
 template <class Arch>
 inline constexpr size_t kPanelVectors = Tiles<Arch>::nr / kLanes<Arch>;
 
-// Panels side by side for a tile of that height: as many as the registers take (sums, the fewer of rows and vectors, and one). More
-// than 6 streams of weights are too many for the prefetchers, and their panels often lie a multiple of 4 KiB apart, which is a fight
-// for the 8 ways of a first-level cache.
+// Panels side by side for a tile of that height: as many as the registers take (sums, the fewer of rows and vectors, and one).
+// More than 6 streams of weights are too many for the prefetchers, and their panels often lie a multiple of 4 KiB apart, which is
+// a fight for the 8 ways of a first-level cache.
 template <class Arch>
 constexpr size_t panels_of(size_t rows) {
   size_t panels = 1;
@@ -35,8 +36,8 @@ inline constexpr size_t kMaxTileVectors = panels_of<Arch>(1) * kPanelVectors<Arc
 template <class Arch>
 inline constexpr size_t kMaxTileFloats = kRegisters<Arch> * kLanes<Arch>;
 
-// Multiples 0 to kCount - 1 of a stride. Odd ones lie in registers, the others are 2, 4 or 8 times those, which is a form of address
-// on x86: with one moving pointer, 14 rows take 8 registers instead of 14.
+// Multiples 0 to kCount - 1 of a stride. Odd ones lie in registers, the others are 2, 4 or 8 times those, which is a form of
+// address on x86: with one moving pointer, 14 rows take 8 registers instead of 14.
 template <size_t kCount>
 struct Multiples {
   size_t odd[kCount / 2 + 1];  // in bytes
@@ -44,9 +45,7 @@ struct Multiples {
     SACCADE_UNROLL for (size_t i = 0; i < kCount / 2; ++i) odd[i] = opaque((2 * i + 1) * stride * sizeof(float));
   }
   // Called inside a loop, makes the compiler keep to that; it would take 14 pointers, some of them in memory.
-  SACCADE_INLINE void keep() {
-    SACCADE_UNROLL for (size_t i = 0; i < kCount / 2; ++i) odd[i] = opaque(odd[i]);
-  }
+  SACCADE_INLINE void keep() { SACCADE_UNROLL for (size_t i = 0; i < kCount / 2; ++i) odd[i] = opaque(odd[i]); }
   SACCADE_INLINE const float* at(const float* p, size_t i) const {
     if (i == 0) return p;
     const int shift = __builtin_ctzll(i);
@@ -61,11 +60,13 @@ struct MatmulTile {
   const float* panel;
   size_t panel_stride;  // from one panel to the next
   size_t k;
+  const char* next;   // weights that will be needed soon, asked for while this tile runs: next_step bytes a k
+  size_t next_step;   // (one panel only)
   const float* bias;  // at the tile's first column, like residual; both may be null
   const float* residual;
   size_t residual_stride;
-  bool add;          // to what c holds: the sum over the k before these
-  size_t c_stride;   // from row to row
+  bool add;                         // to what c holds: the sum over the k before these
+  size_t c_stride;                  // from row to row
   float* c[kMaxTileVectors<Arch>];  // row 0 of each vector
 };
 
@@ -75,16 +76,20 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
   using V = Vec<float, Arch>;
   constexpr size_t kVectors = kPanels * kPanelVectors<Arch>;
   V sum[kRows][kVectors];
-  SACCADE_UNROLL for (size_t r = 0; r < kRows; ++r) {
-    SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) sum[r][v] = V(0.0f);
-  }
+  SACCADE_UNROLL for (size_t r = 0; r < kRows; ++r) { SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) sum[r][v] = V(0.0f); }
   Multiples<kRows> row(t.a_stride);
   Multiples<kPanels> panel(t.panel_stride);
+  const char* next = t.next;
+  const size_t next_step = t.next_step;
   const float* a = t.a;
   const float* b = t.panel;
   const float* const a_end = a + t.k;
   for (; a != a_end; ++a, b += Tiles<Arch>::nr) {
     if constexpr (kRows + kPanels > 9) row.keep();
+    if constexpr (kPanels == 1) {  // several streams are left to the processor, which follows them well
+      prefetch_read(next);
+      next += next_step;
+    }
     if constexpr (kRows < kVectors) {
       Factor<Arch> x[kRows];
       SACCADE_UNROLL for (size_t r = 0; r < kRows; ++r) x[r] = load_factor<Arch>(row.at(a, r));
@@ -142,7 +147,8 @@ struct MatmulHeight {
 };
 template <class Arch, size_t kRows = Tiles<Arch>::mr>
 MatmulHeight<Arch> matmul_height(size_t rows) {
-  if (rows == kRows) return {&matmul_tile<Arch, kRows, panels_of<Arch>(kRows)>, &matmul_tile<Arch, kRows, 1>, panels_of<Arch>(kRows)};
+  if (rows == kRows)
+    return {&matmul_tile<Arch, kRows, panels_of<Arch>(kRows)>, &matmul_tile<Arch, kRows, 1>, panels_of<Arch>(kRows)};
   if constexpr (kRows > 1) return matmul_height<Arch, kRows - 1>(rows);
   return {};
 }

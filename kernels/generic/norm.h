@@ -29,7 +29,7 @@ SACCADE_INLINE void norm_row(const float* x, const float* residual, size_t width
     const V centred = term(j, lanes) - mean;
     return centred * centred;
   });
-  const V inverse = broadcast<Arch>(1.0f) / sqrt<Arch>(broadcast<Arch>(squares / count + eps));
+  const V inverse = divide<Arch>(broadcast<Arch>(1.0f), sqrt<Arch>(broadcast<Arch>(squares / count + eps)));
   for_columns<Arch>(0, width, [&](size_t j, auto lanes) SACCADE_LAMBDA {
     V v = (term(j, lanes) - mean) * inverse;
     if (gain != nullptr) v = v * lanes.load(gain + j);
@@ -70,8 +70,9 @@ void l2_normalize(const L2NormalizeArgs& args) {
       s = squares();
     }
     const V length = max<Arch>(broadcast<Arch>(eps), sqrt<Arch>(broadcast<Arch>(s)));  // length second: NaN is kept
-    for_columns<Arch>(0, args.width,
-                      [&](size_t j, auto lanes) SACCADE_LAMBDA { lanes.store(y + j, lanes.load(x + j) * scale / length); });
+    for_columns<Arch>(0, args.width, [&](size_t j, auto lanes) SACCADE_LAMBDA {
+      lanes.store(y + j, divide<Arch>(lanes.load(x + j) * scale, length));
+    });
   }
 }
 

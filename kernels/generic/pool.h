@@ -36,7 +36,7 @@ void pool(const PoolArgs& args) {
       fold_rows<Arch>(args, begin + 1, end, y, [](V a, V b) SACCADE_LAMBDA { return a + b; });
       const V count = broadcast<Arch>(static_cast<float>(end - begin));
       for_columns<Arch>(0, args.width,
-                        [&](size_t j, auto lanes) SACCADE_LAMBDA { lanes.store(y + j, lanes.load(y + j) / count); });
+                        [&](size_t j, auto lanes) SACCADE_LAMBDA { lanes.store(y + j, divide<Arch>(lanes.load(y + j), count)); });
     }
   }
 }

@@ -23,7 +23,7 @@ void gather_rows(const GatherRowsArgs& args) {
 // bfloat16 is the upper half of a float.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> widen_bfloat16(Vec<int32_t, Arch> x) {
-  return float_of<Arch>(x << 16);
+  return float_of<Arch>(shift_left<16, Arch>(x));
 }
 
 // IEEE half: 1 sign, 5 exponent and 10 mantissa bits, exponent bias 15 (float: 127). Only normal numbers meet float arithmetic,
@@ -31,9 +31,9 @@ SACCADE_INLINE Vec<float, Arch> widen_bfloat16(Vec<int32_t, Arch> x) {
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> widen_half(Vec<int32_t, Arch> x) {
   using I = Vec<int32_t, Arch>;
-  const I magnitude = x & I(0x7fff), sign = (x & I(0x8000)) << 16;
+  const I magnitude = x & I(0x7fff), sign = shift_left<16, Arch>(x & I(0x8000));
   const I rebias(112 << 23);
-  const I normal = (magnitude << 13) + rebias;
+  const I normal = shift_left<13, Arch>(magnitude) + rebias;
   const I special = normal + rebias;  // infinity and NaN: exponent 31 becomes 255
   const I subnormal = bits_of<Arch>(to_float<Arch>(magnitude) * broadcast<Arch>(0x1p-24f));
   const I finite = select_less<Arch>(magnitude, I(0x0400), subnormal, normal);

@@ -35,8 +35,8 @@ using Vec = xsimd::batch<T, Arch>;
 template <class Arch>
 inline constexpr size_t kLanes = Vec<float, Arch>::size;
 
-// Vector registers that a loop may fill: one less on SSE2, where a product waits for its sum, two less on NEON, where compilers load
-// in pairs.
+// Vector registers that a loop may fill: one less on SSE2, where a product waits for its sum, two less on NEON, where compilers
+// load in pairs.
 template <class Arch>
 #if defined(__AVX512F__)
 inline constexpr size_t kRegisters = 32;
@@ -56,14 +56,6 @@ template <class Arch>
 SACCADE_INLINE void store(float* p, Vec<float, Arch> v) {
   v.store_unaligned(p);
 }
-// The same bits as another type. (On NEON xsimd's bitwise_cast goes through a table of functions: 80 weak symbols.)
-template <class T, class Arch, class From>
-SACCADE_INLINE Vec<T, Arch> bits_as(Vec<From, Arch> x) {
-  typename Vec<T, Arch>::register_type y;
-  static_assert(sizeof(y) == sizeof(x));
-  __builtin_memcpy(&y, &x, sizeof(y));
-  return y;
-}
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> broadcast(float x) {
   return Vec<float, Arch>(x);
@@ -74,11 +66,13 @@ SACCADE_INLINE void prefetch(const float* p, size_t n) {
   for (size_t i = 0; i < n; i += 16) __builtin_prefetch(p + i);
 }
 
-// a * b + c in one rounding (two on SSE2, which has no FMA). xsimd 8.1 has no AVX-512 form: its fma multiplies and adds there.
+// a * b + c in one rounding (two on SSE2, which has no FMA). xsimd 8.1 multiplies and adds in its fma on AVX-512 and its fnma on NEON.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> fma(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> c) {
 #if defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
+#elif defined(__ARM_NEON)
+  return vfmaq_f32(c, a, b);
 #else
   return xsimd::fma(a, b, c);
 #endif
@@ -88,21 +82,53 @@ template <class Arch>
 SACCADE_INLINE Vec<float, Arch> fnma(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> c) {
 #if defined(__AVX512F__)
   return _mm512_fnmadd_ps(a, b, c);
+#elif defined(__ARM_NEON)
+  return vfmsq_f32(c, a, b);
 #else
   return xsimd::fnma(a, b, c);
 #endif
 }
-// a * b - n in one rounding, for n near a * b. Without FMA the factors are split into halves of 12 bits, whose products are exact.
+// The bits of a vector as integers and back. (xsimd's casts and shifts on NEON are weak functions, called through pointers.)
 template <class Arch>
-SACCADE_INLINE Vec<float, Arch> product_remainder(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> n) {
-#if defined(__FMA__) || defined(__ARM_NEON)
-  return fma<Arch>(a, b, Vec<float, Arch>(0.0f) - n);
+SACCADE_INLINE Vec<int32_t, Arch> bits_of(Vec<float, Arch> x) {
+#if defined(__ARM_NEON)
+  return vreinterpretq_s32_f32(x);
 #else
-  const Vec<int32_t, Arch> high(static_cast<int32_t>(0xfffff000));
-  const Vec<float, Arch> a1 = bits_as<float, Arch>(bits_as<int32_t, Arch>(a) & high), a2 = a - a1;
-  const Vec<float, Arch> b1 = bits_as<float, Arch>(bits_as<int32_t, Arch>(b) & high), b2 = b - b1;
-  return (a1 * b1 - n) + (a1 * b2 + a2 * b);
+  return xsimd::bitwise_cast<Vec<int32_t, Arch>>(x);
 #endif
+}
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> float_of(Vec<int32_t, Arch> x) {
+#if defined(__ARM_NEON)
+  return vreinterpretq_f32_s32(x);
+#else
+  return xsimd::bitwise_cast<Vec<float, Arch>>(x);
+#endif
+}
+template <int kBits, class Arch>
+SACCADE_INLINE Vec<int32_t, Arch> shift_left(Vec<int32_t, Arch> x) {
+#if defined(__ARM_NEON)
+  return vshlq_n_s32(x, kBits);
+#else
+  return x << kBits;
+#endif
+}
+
+// Whether fma rounds once.
+#if defined(__FMA__) || defined(__ARM_NEON)
+inline constexpr bool kFused = true;
+#else
+inline constexpr bool kFused = false;
+#endif
+// a * b + c in one rounding on every ISA, for c near -a * b. Without FMA the factors are split into halves of 12 bits, whose
+// products are exact.
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> fma_exact(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> c) {
+  if constexpr (kFused) return fma<Arch>(a, b, c);
+  const Vec<int32_t, Arch> high(static_cast<int32_t>(0xfffff000));
+  const Vec<float, Arch> a1 = float_of<Arch>(bits_of<Arch>(a) & high), a2 = a - a1;
+  const Vec<float, Arch> b1 = float_of<Arch>(bits_of<Arch>(b) & high), b2 = b - b1;
+  return (a1 * b1 + c) + (a1 * b2 + a2 * b);
 }
 
 // The larger of a and b. A NaN in b always gives NaN; a NaN in a may be dropped (x86) or kept (NEON).
@@ -138,9 +164,22 @@ SACCADE_INLINE Vec<float, Arch> max_keep_nan(Vec<float, Arch> a, Vec<float, Arch
   return xsimd::select(xsimd::isnan(a), a, max<Arch>(a, b));
 }
 
+// Rounded correctly. (xsimd's on NEON are Newton steps from an estimate, several ulp off, and so is its operator /.)
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> sqrt(Vec<float, Arch> x) {
+#if defined(__ARM_NEON)
+  return vsqrtq_f32(x);
+#else
   return xsimd::sqrt(x);
+#endif
+}
+template <class Arch>
+SACCADE_INLINE Vec<float, Arch> divide(Vec<float, Arch> a, Vec<float, Arch> b) {
+#if defined(__ARM_NEON)
+  return vdivq_f32(a, b);
+#else
+  return a / b;
+#endif
 }
 
 // The first n lanes from p, zeros behind them; reads nothing past p + n. 0 <= n <= lanes.
@@ -285,7 +324,8 @@ SACCADE_INLINE void transpose(Vec<float, Arch> (&rows)[kLanes<Arch>]) {
   }
   for (int c = 0; c < 4; ++c) {  // 4 x 4 parts
     const __m512 low_even = _mm512_shuffle_f32x4(b[c], b[c + 4], 0x88), low_odd = _mm512_shuffle_f32x4(b[c], b[c + 4], 0xdd);
-    const __m512 high_even = _mm512_shuffle_f32x4(b[c + 8], b[c + 12], 0x88), high_odd = _mm512_shuffle_f32x4(b[c + 8], b[c + 12], 0xdd);
+    const __m512 high_even = _mm512_shuffle_f32x4(b[c + 8], b[c + 12], 0x88),
+                 high_odd = _mm512_shuffle_f32x4(b[c + 8], b[c + 12], 0xdd);
     rows[c] = _mm512_shuffle_f32x4(low_even, high_even, 0x88);
     rows[c + 4] = _mm512_shuffle_f32x4(low_odd, high_odd, 0x88);
     rows[c + 8] = _mm512_shuffle_f32x4(low_even, high_even, 0xdd);
@@ -324,21 +364,10 @@ SACCADE_INLINE void transpose(Vec<float, Arch> (&rows)[kLanes<Arch>]) {
 #endif
 }
 
-// x * 2^n for whole n in [-126, 127], n given as float. The exponent field is built by integer arithmetic: exact.
-template <class Arch>
-SACCADE_INLINE Vec<float, Arch> scale_pow2(Vec<float, Arch> x, Vec<float, Arch> n) {
-#if defined(__AVX512F__)
-  return _mm512_scalef_ps(x, n);
-#else
-  const Vec<int32_t, Arch> exponent = (xsimd::to_int(n) + Vec<int32_t, Arch>(127)) << 23;
-  return x * bits_as<float, Arch>(exponent);
-#endif
-}
-
 // ---- register tiles (matmul, attention) ----
 
-// A number that multiplies whole vectors: a broadcast register, or on NEON a lane, which its FMA takes as it is (a broadcast there
-// would take time from the FMA units).
+// A number that multiplies whole vectors: a broadcast register, or on NEON a lane, which its FMA takes as it is (a broadcast
+// there would take time from the FMA units).
 #if defined(__ARM_NEON)
 template <class Arch>
 using Factor = float;
@@ -378,6 +407,10 @@ SACCADE_INLINE void keep_order() {
 #endif
 }
 
+// Asks for the cache line of p: into the second level to be read, into the first to be written. Any address will do.
+SACCADE_INLINE void prefetch_read(const void* p) { __builtin_prefetch(p, 0, 2); }
+SACCADE_INLINE void prefetch_write(const void* p) { __builtin_prefetch(p, 1, 3); }
+
 // Loops over a constant number of registers: without full unrolling they would live in memory.
 #if defined(__clang__)
 #define SACCADE_UNROLL _Pragma("clang loop unroll(full)")
@@ -387,23 +420,15 @@ SACCADE_INLINE void keep_order() {
 
 // ---- bit patterns (math.h) ----
 
-template <class Arch>
-SACCADE_INLINE Vec<int32_t, Arch> bits_of(Vec<float, Arch> x) {
-  return bits_as<int32_t, Arch>(x);
-}
-template <class Arch>
-SACCADE_INLINE Vec<float, Arch> float_of(Vec<int32_t, Arch> x) {
-  return bits_as<float, Arch>(x);
-}
 // The number whose exponent field is the low 8 bits of t's pattern, bit 8 being its sign, and whose mantissa is 0.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> pow2_of_field(Vec<float, Arch> t) {
-  return float_of<Arch>(bits_of<Arch>(t) << 23);
+  return float_of<Arch>(shift_left<23, Arch>(bits_of<Arch>(t)));
 }
 // x with the low 9 bits of t's pattern added to sign and exponent field.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> add_to_field(Vec<float, Arch> x, Vec<float, Arch> t) {
-  return float_of<Arch>(bits_of<Arch>(x) + (bits_of<Arch>(t) << 23));
+  return float_of<Arch>(bits_of<Arch>(x) + shift_left<23, Arch>(bits_of<Arch>(t)));
 }
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> abs(Vec<float, Arch> x) {
@@ -452,7 +477,10 @@ SACCADE_INLINE Vec<float, Arch> double_lanes(Vec<float, Arch> x) {
 // x with the sign of every even lane turned.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> negate_even(Vec<float, Arch> x) {
-  return float_of<Arch>(bits_of<Arch>(x) ^ bits_as<int32_t, Arch>(Vec<int64_t, Arch>(0x80000000)));
+  constexpr int32_t kSign = INT32_MIN;
+  alignas(64) static constexpr int32_t kSigns[16] = {kSign, 0, kSign, 0, kSign, 0, kSign, 0,
+                                                     kSign, 0, kSign, 0, kSign, 0, kSign, 0};
+  return float_of<Arch>(bits_of<Arch>(x) ^ Vec<int32_t, Arch>::load_unaligned(kSigns));
 }
 
 // ---- 16-bit numbers (rows.h) ----
@@ -483,7 +511,8 @@ SACCADE_INLINE Vec<float, Arch> to_float(Vec<int32_t, Arch> x) {
 }
 // Where a < b, x; elsewhere, y.
 template <class Arch>
-SACCADE_INLINE Vec<int32_t, Arch> select_less(Vec<int32_t, Arch> a, Vec<int32_t, Arch> b, Vec<int32_t, Arch> x, Vec<int32_t, Arch> y) {
+SACCADE_INLINE Vec<int32_t, Arch> select_less(Vec<int32_t, Arch> a, Vec<int32_t, Arch> b, Vec<int32_t, Arch> x,
+                                              Vec<int32_t, Arch> y) {
   return xsimd::select(a < b, x, y);
 }
 

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
-#include "kernels/isa.h"
 #include "kernels/kernels.h"
+#include "runtime/graph/check.h"
+#include "runtime/plan/isa.h"
 #include "saccade/machine.h"
 
 namespace saccade {
@@ -18,17 +18,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-Status isa_error(kernels::Choice choice, const std::string& isa) {
-  switch (choice) {
-    case kernels::Choice::kUnknownName:
-      return Status(Code::kInvalidArgument, "measure_peak: isa: expected sse2, avx2, avx512 or neon, got \"" + isa + "\"");
-    case kernels::Choice::kNotBuilt:
-      return Status(Code::kUnsupported, "measure_peak: isa: " + isa + " is not built into this library");
-    default:
-      return Status(Code::kUnsupported, "measure_peak: isa: this CPU cannot run " + (isa.empty() ? "any that is built" : isa));
-  }
-}
 
 // Anonymous memory from a 2 MiB boundary on, in huge pages where they can be had: with small pages a stream runs at two thirds.
 class Buffer {
@@ -73,18 +62,7 @@ uint64_t sum(const char* data, size_t bytes) {
   return result;
 }
 
-}  // namespace
-
-Result<double> measure_peak(const std::string& isa, int samples) {
-  if (samples < 1)
-    return Status(Code::kInvalidArgument, "measure_peak: samples: expected at least 1, got " + std::to_string(samples));
-  const char* variable = std::getenv("SACCADE_FORCE_ISA");
-  const std::string forced = !isa.empty() ? isa : variable == nullptr ? "" : variable;
-  kernels::Isa chosen;
-  const kernels::Choice choice = kernels::select(kernels::built_isas(), kernels::supported_isas(), forced, chosen);
-  if (choice != kernels::Choice::kOk) return isa_error(choice, forced);
-  const kernels::KernelTable& table = *kernels::table_for(chosen);
-
+double peak(const kernels::KernelTable& table, int samples) {
   alignas(64) float sink[64];
   double flops = 0;
   const auto time = [&](size_t iterations) {
@@ -104,6 +82,18 @@ Result<double> measure_peak(const std::string& isa, int samples) {
     best = std::max(best, flops / seconds);
   }
   return best * 1e-9;
+}
+
+}  // namespace
+
+Result<double> measure_peak(const std::string& isa, int samples) {
+  double best = 0;
+  Status status = caught([&] {
+    require(samples >= 1, "measure_peak: samples: expected at least 1, got ", samples);
+    best = peak(resolve_isa(isa), samples);
+  });
+  if (!status.ok()) return status;
+  return best;
 }
 
 Result<Bandwidth> measure_bandwidth(int64_t bytes, int samples) {

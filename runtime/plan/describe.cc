@@ -5,6 +5,7 @@
 #include "runtime/graph/check.h"
 #include "runtime/plan/cost.h"
 #include "runtime/plan/json_writer.h"
+#include "runtime/plan/weight_store.h"
 
 namespace saccade {
 inline namespace v0 {
@@ -97,7 +98,10 @@ std::string inputs_text(const PlanData& plan, const Step& step) {
 std::string outputs_text(const PlanData& plan, const Step& step) {
   if (step.kind == StepKind::kOutput) return plan.outputs[static_cast<size_t>(step.port)].name;
   std::string list;
-  for_each_write(step, [&](int32_t value) { list += (list.empty() ? "" : " ") + shape_name(plan, value); });
+  for_each_write(step, [&](int32_t value) {
+    if (!list.empty()) list += " ";
+    list += shape_name(plan, value);
+  });
   if (step.port != kNone && step.kind == StepKind::kAttention) list += " " + plan.outputs[static_cast<size_t>(step.port)].name;
   return list;
 }

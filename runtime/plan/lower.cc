@@ -110,7 +110,8 @@ void lower(PlanData& plan, const std::vector<bool>& needed) {
       step.in = node.inputs;
     }
     if (node.op == Op::kLinear) {
-      step.sections.push_back({.node = step.node, .out = step.out});
+      Section& section = step.sections.emplace_back();
+      section.node = step.node, section.out = step.out;
       step.out = kNone;
     }
     if (node.op == Op::kRope) step.rope_table = rope_table(plan, node.rope);

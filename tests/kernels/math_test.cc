@@ -105,6 +105,7 @@ TEST(Math, SampledFloats) {
 // Every float with 2^-24 <= |x| <= saturation, both signs; every 1,021st outside.
 TEST(MathFull, EveryFloat) {
   for (const Function& function : kFunctions) {
+    if (function.f == Unary::kIdentity || function.f == Unary::kRelu) continue;  // exact; the sampled floats are enough
     const uint32_t low = std::bit_cast<uint32_t>(0x1p-24f), high = std::bit_cast<uint32_t>(function.saturation);
     Worst worst = sweep(function, low, high, 1);
     for (const Worst& outside : {sweep(function, 0, low, 1021), sweep(function, high, kInfinity, 1021)}) {

@@ -32,7 +32,12 @@ struct Shape {
 class Problem {
  public:
   explicit Problem(Shape shape, uint32_t seed = 1)
-      : s(shape), a(extent(s.rows, s.k)), w(s.k * s.n), bias(s.n), residual(extent(s.rows, s.n)), panels(round_up(panel_floats(), 16)) {
+      : s(shape),
+        a(extent(s.rows, s.k)),
+        w(s.k * s.n),
+        bias(s.n),
+        residual(extent(s.rows, s.n)),
+        panels(round_up(panel_floats(), 16)) {
     test::Random random(seed);
     random.fill(w), random.fill(bias);
     for (size_t r = 0; r < s.rows; ++r) {
@@ -42,13 +47,17 @@ class Problem {
     table().pack_weight(pack_args());
   }
   size_t panel_count() const { return (s.n + table().nr - 1) / table().nr; }
-  test::WeightView weight() const {
-    return s.out_in ? test::WeightView{w.data(), 1, s.k} : test::WeightView{w.data(), s.n, 1};
-  }
+  test::WeightView weight() const { return s.out_in ? test::WeightView{w.data(), 1, s.k} : test::WeightView{w.data(), s.n, 1}; }
   PackWeightArgs pack_args() {
     const test::WeightView view = weight();
-    return {.w = w.data(), .in = s.k, .out = s.n, .in_stride = view.in_stride, .out_stride = view.out_stride,
-            .panels = panels.data(), .panel_begin = 0, .panel_end = panel_count()};
+    return {.w = w.data(),
+            .in = s.k,
+            .out = s.n,
+            .in_stride = view.in_stride,
+            .out_stride = view.out_stride,
+            .panels = panels.data(),
+            .panel_begin = 0,
+            .panel_end = panel_count()};
   }
   // Everything but c.
   MatmulArgs args() const {
@@ -95,12 +104,14 @@ testing::AssertionResult matches(const Problem& p, const Guarded<float>& c, uint
       float bits = m.activation == Unary::kRelu ? std::max(want.sum, 0.0f) : want.sum;
       if (m.residual != nullptr) bits += m.residual[r * m.residual_stride + j];
       if (!same_bits(got, bits) && got != bits) {
-        return testing::AssertionFailure() << what << " [" << r << "][" << j << "]: got " << got << ", the order of sums gives " << bits;
+        return testing::AssertionFailure() << what << " [" << r << "][" << j << "]: got " << got << ", the order of sums gives "
+                                           << bits;
       }
     }
     if (r + 1 == p.s.rows) break;
     for (size_t j = p.s.n; j < m.c_stride; ++j) {
-      if (!std::isnan(c[r * m.c_stride + j])) return testing::AssertionFailure() << what << ": row " << r << " wrote column " << j;
+      if (!std::isnan(c[r * m.c_stride + j]))
+        return testing::AssertionFailure() << what << ": row " << r << " wrote column " << j;
     }
   }
   return comparison.result();
@@ -158,8 +169,9 @@ TEST(Matmul, EveryTileAndTail) {
   for (const size_t rows : row_counts()) {
     for (const size_t n : column_counts()) {
       const bool odd = seed % 2 != 0;
-      Problem p({.rows = rows, .k = 1 + seed % 9, .n = n, .bias = odd, .residual = seed % 3 == 0, .out_in = odd, .pad = odd ? 3u : 0u},
-                seed);
+      Problem p(
+          {.rows = rows, .k = 1 + seed % 9, .n = n, .bias = odd, .residual = seed % 3 == 0, .out_in = odd, .pad = odd ? 3u : 0u},
+          seed);
       ASSERT_TRUE(matches(p, p.run(), seed));
       ++seed;
     }

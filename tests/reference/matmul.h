@@ -20,15 +20,24 @@ struct WeightView {
 inline double reference_unary(kernels::Unary f, double x) {
   using kernels::Unary;
   switch (f) {
-    case Unary::kIdentity: return x;
-    case Unary::kRelu: return x > 0 || std::isnan(x) ? x : 0;
-    case Unary::kGeluErf: return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
-    case Unary::kGeluTanh: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Unary::kSilu: return x / (1 + std::exp(-x));
-    case Unary::kTanh: return std::tanh(x);
-    case Unary::kSigmoid: return 1 / (1 + std::exp(-x));
-    case Unary::kErf: return std::erf(x);
-    case Unary::kExp2: return std::exp2(x);
+    case Unary::kIdentity:
+      return x;
+    case Unary::kRelu:
+      return x > 0 || std::isnan(x) ? x : 0;
+    case Unary::kGeluErf:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Unary::kGeluTanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Unary::kSilu:
+      return x / (1 + std::exp(-x));
+    case Unary::kTanh:
+      return std::tanh(x);
+    case Unary::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Unary::kErf:
+      return std::erf(x);
+    case Unary::kExp2:
+      return std::exp2(x);
   }
   return NAN;
 }

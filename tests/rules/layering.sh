@@ -30,8 +30,8 @@ includes 'kernels include kernels, the standard library and, in vec.h, xsimd' ke
 includes 'runtime includes of the kernels kernels.h and isa.h' runtime '<|"saccade/|"runtime/|"kernels/(kernels|isa)\.h"'
 includes 'public headers include each other and the standard library' runtime/include "\"saccade/[a-z_0-9]+\\.h\"|<[a-z_0-9]+>"
 includes 'tools include saccade/*.h, their own headers and libraries' tools '<|"saccade/|"tools/' 'tools/bench_kernels\.(cc|h)'
-only 'xsimd and intrinsics belong to vec.h (isa.cc: detection and float state)' \
-  '# *include.*<(xsimd|[a-z]*intrin|arm_neon|cpuid)' 'kernels/generic/vec\.h|kernels/isa\.cc'
+only 'xsimd and intrinsics belong to vec.h (detection: isa.cc, machine_*.cc)' \
+  '# *include.*<(xsimd|[a-z]*intrin|arm_neon|cpuid)' 'kernels/generic/vec\.h|kernels/isa\.cc|runtime/execute/machine_[a-z]+\.cc'
 only 'oneDNN belongs to runtime/backend (benches: the rival)' '# *include.*dnnl' 'runtime/backend/[a-z_0-9]+\.(h|cc)|bench/[a-z_0-9/]+\.(h|cc)'
 only 'omp.h belongs to the OpenMP executor and to the oneDNN backend, which sets its thread count' '# *include.*<omp\.h>' \
   'runtime/execute/[a-z_]*openmp[a-z_]*\.cc|runtime/backend/[a-z_0-9]+\.cc|(bench|tests)/.*'

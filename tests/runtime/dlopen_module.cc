@@ -1,8 +1,8 @@
 // What an embedding program's plugin does: runs on executors of its own and leaves nothing behind. Loaded by dlopen_test.
 #include <atomic>
 
-#include "saccade/executor.h"
-#include "saccade/machine.h"
+#include "saccade/saccade.h"
+#include "tests/runtime/small_graph.h"
 #include "tests/runtime/threads.h"
 #ifdef SACCADE_TEST_OPENMP
 #include "saccade/openmp.h"
@@ -34,5 +34,7 @@ extern "C" SACCADE_EXPORT int saccade_test_run() {
 #ifdef SACCADE_TEST_OPENMP
   if (calls_of(saccade::openmp_executor(3)) < 2) return -1;
 #endif
+  saccade::test::SmallGraph graph(3);
+  if (!graph.run().ok()) return -1;
   return saccade::machine().threads > 0 ? calls : -1;
 }

@@ -12,7 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "saccade/executor.h"
+#include "saccade/saccade.h"
+#include "tests/runtime/small_graph.h"
 #include "tests/runtime/threads.h"
 #ifdef SACCADE_TEST_OPENMP
 #include "saccade/openmp.h"
@@ -140,6 +141,23 @@ TEST(Fork, PoolInUse) {
   }
   stop = true;
   for (auto& thread : busy) thread.join();
+}
+
+// A whole run: the child's rows are the parent's, bit for bit.
+TEST(Fork, Context) {
+  SACCADE_SKIP_FORK;
+  test::SmallGraph graph(2);
+  ASSERT_TRUE(graph.run().ok());
+  const std::vector<float> first = graph.rows();
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    EXPECT_TRUE(in_child([&] { return graph.run().ok() && graph.rows() == first; }));
+    EXPECT_TRUE(in_child([&] {
+      test::SmallGraph own(2);
+      return own.run().ok() && own.rows() == first;
+    }));
+    ASSERT_TRUE(graph.run().ok());
+    EXPECT_EQ(graph.rows(), first);
+  }
 }
 
 #ifdef SACCADE_TEST_OPENMP
