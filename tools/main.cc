@@ -80,6 +80,23 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return kUsage;
 }
 
+// Validators whose conditions the help texts tell in words.
+template <class Number>
+CLI::Validator range(Number low, Number high) {
+  return CLI::Range(low, high).description("");
+}
+CLI::Validator existing_file() { return CLI::Validator(CLI::ExistingFile).description(""); }
+
+// One empty line where the parser's help has several, none at the end.
+std::string without_gaps(const std::string& help) {
+  std::string text;
+  for (const char c : help) {
+    if (c != '\n' || text.empty() || !text.ends_with("\n\n")) text += c;
+  }
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text;
+}
+
 // Every subcommand sets its options and, when chosen, `run`.
 class CommandLine {
  public:
@@ -97,8 +114,11 @@ class CommandLine {
   int parse_and_run(int argc, char** argv) {
     try {
       app_.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      fmt::print("{}\n", without_gaps(app_.help()));
+      return kDone;
     } catch (const CLI::Success& success) {
-      return app_.exit(success);  // --help, --version
+      return app_.exit(success);  // --version
     } catch (const CLI::ParseError& error) {
       return usage_error(app_, error);
     }
@@ -110,12 +130,12 @@ class CommandLine {
  private:
   void add_common(CLI::App* command, CommonOptions& options, bool threads = true) {
     command->add_option("--isa", options.isa, "Instruction set: sse2, avx2, avx512 or neon  [best]")
-        ->check(CLI::IsMember({"sse2", "avx2", "avx512", "neon"}))
+        ->check(CLI::IsMember({"sse2", "avx2", "avx512", "neon"}).description(""))
         ->type_name("NAME")
         ->group("Performance");
     if (threads) {
       command->add_option("--threads", options.threads, "Threads to compute with  [cores within the quota]")
-          ->check(CLI::Range(1, 1024))
+          ->check(range(1, 1024))
           ->type_name("N")
           ->group("Performance");
     }
@@ -124,19 +144,19 @@ class CommandLine {
   void add_repeat(CLI::App* command, BenchOptions& options) {
     command->add_option("--repeat", options.repeat, "Measured repeats")
         ->capture_default_str()
-        ->check(CLI::Range(1, 1000000))
+        ->check(range(1, 1000000))
         ->type_name("N")
         ->group("Performance");
   }
   void add_size(CLI::App* command, const char* name, int64_t& value, const char* what) {
-    command->add_option(name, value, what)->capture_default_str()->check(CLI::Range(int64_t{1}, kMaxLength))->type_name("N")->group("Input");
+    command->add_option(name, value, what)->capture_default_str()->check(range(int64_t{1}, kMaxLength))->type_name("N")->group("Input");
   }
 
   void add_demo() {
     CLI::App* command = app_.add_subcommand("demo", "A worked example, why scores are scaled, and an encoder: checked and timed");
     command->add_flag("--quick", demo_.quick, "A small encoder (2 layers, 4 sequences), timed once")->group("Input");
     command->add_option("--example", demo_.example, "Another worked example, in the form of tests/data/seed_example.json")
-        ->check(CLI::ExistingFile)
+        ->check(existing_file())
         ->type_name("FILE")
         ->group("Input");
     add_common(command, demo_);
@@ -172,11 +192,11 @@ class CommandLine {
         ->group("Input");
     CLI::Option* lengths = encoder->add_option("--lengths", encoder_.lengths, "Tokens of each sequence: 12,128,77  [32 from 8 to 128]")
                                ->delimiter(',')
-                               ->check(CLI::Range(int64_t{0}, kMaxLength))
+                               ->check(range(int64_t{0}, kMaxLength))
                                ->type_name("LIST")
                                ->group("Input");
     encoder->add_option("--lengths-file", encoder_.lengths_file, "The same from a file, separated by commas or white space")
-        ->check(CLI::ExistingFile)
+        ->check(existing_file())
         ->type_name("FILE")
         ->excludes(lengths)
         ->group("Input");

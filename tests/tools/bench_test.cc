@@ -8,7 +8,8 @@ namespace {
 
 using nlohmann::json;
 
-const std::string kTiny = "bench encoder --shape 1,32,2,64 --repeat 2 --threads 1 --json ";
+const std::string kShape = "bench encoder --shape 1,32,2,64 --threads 1 --json ";
+const std::string kTiny = kShape + "--repeat 2 ";
 
 TEST(Bench, EncoderHasItsKeys) {
   const Outcome outcome = run_command(kTiny + "--lengths 12,0,77,1");
@@ -68,7 +69,7 @@ TEST(Bench, RefusesBadLengthsFiles) {
 }
 
 TEST(Bench, AnInterruptPrintsWhatIsThere) {
-  const Outcome outcome = run_and_interrupt(kTiny + "--lengths 12,77 --repeat 1000000");
+  const Outcome outcome = run_and_interrupt(kShape + "--lengths 12,77 --repeat 1000000");
   EXPECT_EQ(outcome.exit, 130);
   EXPECT_NE(outcome.err.find("encoding"), std::string::npos) << outcome.err;  // the progress line
   const json results = outcome.json()["results"];
