@@ -24,7 +24,6 @@ SACCADE_INLINE void exp2_nonpositive_each(Vec<float, Arch> (&x)[N]) {
   for (size_t v = 0; v < N; ++v) x[v] = x[v] - (t[v] - magic);
 #pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) y[v] = fma<Arch>(V(kExp2[kTerms - 1]), x[v], V(kExp2[kTerms - 2]));
-#pragma GCC unroll 8
   for (size_t i = kTerms - 2; i-- > 0;) {
 #pragma GCC unroll 8
     for (size_t v = 0; v < N; ++v) y[v] = fma<Arch>(y[v], x[v], V(kExp2[i]));

@@ -11,17 +11,20 @@ namespace saccade::kernels {
 namespace {
 
 // sum[r][v] += sum over i < n of a[r * a_stride + i] * b[i][v], one FMA chain per element in the order of i. b has rows of two
-// vectors.
+// vectors. Four rows share a pointer and reach each other by multiples of the stride: a register for each of 14 rows would spill.
 template <class Arch, size_t R>
 SACCADE_INLINE void tile_product(Vec<float, Arch> (&sum)[R][2], const float* a, size_t a_stride, const float* b, size_t n) {
-  constexpr size_t kWidth = kLanes<Arch>;
+  constexpr size_t kWidth = kLanes<Arch>, kGroups = (R + 3) / 4;
+  const float* row[kGroups];
 #pragma GCC unroll 4
+  for (size_t g = 0; g < kGroups; ++g) row[g] = a + 4 * g * a_stride;
+#pragma GCC unroll 2
   for (size_t i = 0; i < n; ++i) {
     const Vec<float, Arch> b0 = load<Arch>(b), b1 = load<Arch>(b + kWidth);
     b += 2 * kWidth;
 #pragma GCC unroll 16
     for (size_t r = 0; r < R; ++r) {
-      const Vec<float, Arch> x = broadcast<Arch>(a[r * a_stride + i]);
+      const Vec<float, Arch> x = broadcast<Arch>(row[r / 4][r % 4 * a_stride + i]);
       sum[r][0] = fma<Arch>(x, b0, sum[r][0]);
       sum[r][1] = fma<Arch>(x, b1, sum[r][1]);
     }

@@ -245,10 +245,8 @@ void take_rows(const SetRows& set, int64_t sequences, bool last, std::vector<int
 }  // namespace
 
 void bind_batch(RunState& run, const Batch& batch, BatchSize& size) {
-  if (!batch.status().ok()) throw Failure{batch.status()};
+  if (Status status = check_batch(batch, run.plan->token_sets); !status.ok()) throw Failure{std::move(status)};
   const BatchData& data = batch.data();
-  const Status complete = check_batch(data, run.plan->token_sets);
-  if (!complete.ok()) throw Failure{complete};
   run.sequences = batch.sequences();
   run.sets.resize(run.plan->token_sets.size() + 1);
   size.sequences = run.sequences;

@@ -207,39 +207,62 @@ std::span<const int64_t> Batch::offsets(RowSet rows) const {
   return set == nullptr ? std::span<const int64_t>() : set->offsets;
 }
 
+namespace {
+
+const Status& no_data() {
+  static const Status status(Code::kInvalidArgument, "batch: moved from, or out of memory when it was made");
+  return status;
+}
+
+// The first error of a single assignment, or null.
+const Status* first_error(const BatchData& batch) {
+  if (!batch.status.ok()) return &batch.status;
+  for (const TokenRows& set : batch.sets) {
+    if (!set.status.ok()) return &set.status;
+  }
+  return nullptr;
+}
+
+bool same_sequences(const BatchData& batch) {
+  const TokenRows* first = nullptr;
+  for (const TokenRows& set : batch.sets) {
+    if (!set.assigned) continue;
+    if (first == nullptr) first = &set;
+    if (set.offsets.size() != first->offsets.size()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 const Status& Batch::status() const {
-  static const Status empty(Code::kInvalidArgument, "batch: moved from, or out of memory when it was made");
+  static const Status ok;
   // A fixed text, so that a batch which is being assigned anew, set by set, allocates nothing; check_batch gives the numbers.
   static const Status unequal(Code::kInvalidArgument,
                               "batch: its row sets have different numbers of sequences, expected the same");
-  if (data_ == nullptr) return empty;
-  if (!data_->status.ok()) return data_->status;
-  const TokenRows* first = nullptr;
-  for (const TokenRows& set : data_->sets) {
-    if (!set.status.ok()) return set.status;
-    if (!set.assigned) continue;
-    if (first == nullptr) first = &set;
-    if (set.offsets.size() != first->offsets.size()) return unequal;
-  }
-  static const Status ok;
-  return ok;
+  if (data_ == nullptr) return no_data();
+  if (const Status* error = first_error(*data_)) return *error;
+  return same_sequences(*data_) ? ok : unequal;
 }
 
-Status check_batch(const BatchData& batch, std::span<const std::string> token_sets) {
-  if (!batch.status.ok()) return batch.status;
-  for (const TokenRows& set : batch.sets) {
-    if (!set.status.ok()) return set.status;
-  }
+Status check_batch(const Batch& batch, std::span<const std::string> token_sets) {
+  if (&batch.status() == &no_data()) return no_data();
+  const BatchData& data = batch.data();
+  if (const Status* error = first_error(data)) return *error;
   return caught([&] {
+    // Only for a failure: a check that passes allocates nothing.
     const auto name = [&](size_t s) { return s == 0 ? std::string("tokens") : text("token set '", token_sets[s - 1], "'"); };
     for (size_t s = 0; s <= token_sets.size(); ++s) {
-      require(s < batch.sets.size() && batch.sets[s].assigned, "batch: ", name(s), " not assigned, expected assign_* of row set ",
-              s);
-      const size_t count = batch.sets[s].offsets.size() - 1, expected = batch.sets[0].offsets.size() - 1;
-      require(count == expected, "batch: ", name(s), " has ", count, " sequences, expected ", expected, " as tokens");
+      if (s >= data.sets.size() || !data.sets[s].assigned) {
+        fail(Code::kInvalidArgument, "batch: ", name(s), " not assigned, expected assign_* of row set ", s);
+      }
+      const size_t count = data.sets[s].offsets.size() - 1, expected = data.sets[0].offsets.size() - 1;
+      if (count != expected) {
+        fail(Code::kInvalidArgument, "batch: ", name(s), " has ", count, " sequences, expected ", expected, " as tokens");
+      }
     }
-    for (size_t s = token_sets.size() + 1; s < batch.sets.size(); ++s) {
-      require(!batch.sets[s].assigned, "batch: row set ", s, " is assigned, the graph has ", token_sets.size(), " token sets");
+    for (size_t s = token_sets.size() + 1; s < data.sets.size(); ++s) {
+      require(!data.sets[s].assigned, "batch: row set ", s, " is assigned, the graph has ", token_sets.size(), " token sets");
     }
   });
 }

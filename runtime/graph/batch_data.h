@@ -32,8 +32,8 @@ struct BatchData {
 };
 
 // Whether the batch can be run by a plan whose graph has these token sets: all assignments right, the tokens and every token set
-// assigned and no other, all with the same number of sequences.
-Status check_batch(const BatchData& batch, std::span<const std::string> token_sets);
+// assigned and no other, all with the same number of sequences. Unlike Batch::status() the message has the numbers.
+Status check_batch(const Batch& batch, std::span<const std::string> token_sets);
 
 }  // namespace v0
 }  // namespace saccade

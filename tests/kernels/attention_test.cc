@@ -383,7 +383,7 @@ std::vector<Option> all_options() {
            }}};
 }
 
-TEST(Attention, EveryOptionOnFullRows) {
+TEST(Attention, EveryOptionOnWholeRows) {
   Random random(3);
   for (const Option& option : all_options()) {
     SCOPED_TRACE(option.name);
@@ -434,7 +434,9 @@ TEST_P(BothRegimes, WhatDroppedKeysHoldCannotLeak) {
           }
         }
         for (size_t i = 0; i < want.weights.size(); ++i) {
-          if (want.weights[i] == 0) EXPECT_EQ(got.weights[i], 0.0f);
+          if (want.weights[i] == 0) {
+            EXPECT_EQ(got.weights[i], 0.0f);
+          }
         }
         std::vector<size_t> splits = {1, 3, 14, 15, 33};
         EXPECT_TRUE(same_bits(got.out, run(p, splits, false).out));

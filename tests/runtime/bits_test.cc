@@ -101,7 +101,7 @@ TEST(Bits, ExecutorsDoNotMatter) {
   expect_same(own, run_encoder(e, kBoth, batch, {}, {.executor = *pool}), "pool without spinning");
 }
 
-// With every intermediate as an output nothing is fused, merged (but for plain linears) or left out.
+// With every intermediate as an output no linear is fused and no row is left out.
 TEST(Bits, FusedStepsEqualTheirParts) {
   for (const EncoderShape& shape : {kBert, kModern}) {
     const EncoderWeights e = random_encoder(shape, 1);
@@ -111,12 +111,58 @@ TEST(Bits, FusedStepsEqualTheirParts) {
       const Graph graph = encoder_graph(e, {.tokens = true, .pooled = true, .all_values = true});
       auto plan = Plan::compile(graph);
       ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-      EXPECT_EQ(plan->describe().find(" + "), std::string::npos) << plan->describe();
+      EXPECT_EQ(plan->describe().find("linear + "), std::string::npos) << plan->describe();
       auto context = Context::create(*plan, {.threads = 2});
       ASSERT_TRUE(context.ok());
       expect_same(fused, run_context(*context, graph, batch), "unfused");
     }
   }
+}
+
+// A norm in the task of its operand equals a norm of that operand bound as an input.
+TEST(Bits, RowOpsInTheSameTaskEqualTheirOwnStep) {
+  Random random(9);
+  constexpr int64_t kWidth = 41, kTokens = 120;
+  const std::vector<float> words = random_vector(random, 20 * kWidth, 0, 1), gain = random_vector(random, kWidth, 1, 0.1f);
+  const Vector gains(gain.data(), kWidth);
+  const LinearWeights l = random_linear(random, kWidth, kWidth, true, true);
+  const auto ops = [&](Graph& g, Value embedded, Value product, Value pooled_rows) {
+    g.output("a", g.layer_norm(embedded, gains, gains, 1e-5f));
+    g.output("b", g.rms_norm(product, gains, 1e-5f));
+    g.output("c", g.l2_normalize(pooled_rows));
+  };
+  Graph fused, parts;
+  const Value x = fused.embedding({{.table = Table(words.data(), 20, kWidth), .ids = fused.ids("ids")}});
+  const Value y = fused.linear(x, l.weight(), l.vector()), p = fused.pool(y, Pooling::kMean);
+  fused.output("x", x), fused.output("y", y), fused.output("p", p);
+  ops(fused, x, y, p);
+  ops(parts, parts.input("x", kWidth), parts.input("y", kWidth), parts.input("p", kWidth, Graph::sequences()));
+  Batch batch;
+  batch.assign_lengths(std::vector<int64_t>{70, 0, 50});
+  std::map<std::string, std::vector<float>> results[2], operands;
+  const auto bind = [](std::map<std::string, std::vector<float>>& to, const char* name, int64_t rows) {
+    to[name].resize(static_cast<size_t>(rows * kWidth));
+    return packed(Matrix(to[name].data(), rows, kWidth));
+  };
+  std::vector<int32_t> ids(kTokens);
+  for (int32_t& id : ids) id = static_cast<int32_t>(random.integer(0, 19));
+  std::vector<Input> inputs = {{"ids", packed(ConstMatrix(ids.data(), kTokens))}};
+  std::vector<Output> outputs = {{"x", bind(operands, "x", kTokens)}, {"y", bind(operands, "y", kTokens)}, {"p", bind(operands, "p", 3)}};
+  for (int part : {0, 1}) {
+    auto plan = Plan::compile(part == 0 ? fused : parts);
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    EXPECT_EQ(plan->describe().find(" + ") == std::string::npos, part == 1) << plan->describe();
+    auto context = Context::create(*plan, {.threads = 2});
+    ASSERT_TRUE(context.ok());
+    outputs.push_back({"a", bind(results[part], "a", kTokens)});
+    outputs.push_back({"b", bind(results[part], "b", kTokens)});
+    outputs.push_back({"c", bind(results[part], "c", 3)});
+    const Status status = context->run(batch, inputs, outputs);
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    inputs = {{"x", outputs[0].rows}, {"y", outputs[1].rows}, {"p", outputs[2].rows}};
+    outputs.clear();
+  }
+  EXPECT_EQ(results[0], results[1]);
 }
 
 // First and last pooling compute the last layer for one row per sequence; asking for the tokens too computes all rows.

@@ -14,7 +14,8 @@ constexpr EncoderShape kModern{.kv_heads = 2, .modern = true};
 
 std::vector<std::string> step_names(const Plan& plan) {
   std::vector<std::string> names;
-  for (const auto& step : nlohmann::json::parse(plan.describe_json())["steps"]) names.push_back(step["name"]);
+  const auto json = nlohmann::json::parse(plan.describe_json());
+  for (const auto& step : json["steps"]) names.push_back(step["name"]);
   return names;
 }
 std::vector<std::string> step_names(const EncoderShape& shape, const EncoderOptions& options) {
