@@ -1,5 +1,5 @@
-// Attention steps: for each sequence and key/value head of a task, keys and values are packed into the worker's scratch, then every
-// query head that reads them goes over its rows.
+// Attention steps: for each sequence and key/value head of a task, keys and values are packed into the worker's scratch, then
+// every query head that reads them goes over its rows.
 #include <algorithm>
 
 #include "runtime/execute/steps.h"
@@ -65,9 +65,8 @@ Status attention_tile(const RunState& run, const Step& step, const AttentionTask
       first_row = s;
     }
     if (begin >= end) continue;
-    const size_t pack_floats =
-        kernels::attention_pack_floats(table, static_cast<size_t>(keys), static_cast<size_t>(data.head_dim),
-                                       static_cast<size_t>(data.value_dim));
+    const size_t pack_floats = kernels::attention_pack_floats(
+        table, static_cast<size_t>(keys), static_cast<size_t>(data.head_dim), static_cast<size_t>(data.value_dim));
     float* row_scratch = scratch + kernels::round_up(pack_floats, 16);
     table.attention_pack({.k = run.read(k) + static_cast<size_t>(k_begin) * run.stride(k) + kv_head * data.head_dim,
                           .k_stride = run.stride(k),

@@ -38,12 +38,12 @@ std::string rows_text(const RunState& run, RowSet set) {
 }
 
 // Checks that a matrix bound to a value of these rows has the right shape and memory. Returns max_length for padded rows, else 0.
-int64_t check_matrix(const RunState& run, const char* what, const std::string& name, Rows kind, const ConstMatrix& matrix, RowSet set,
-                     int64_t width) {
+int64_t check_matrix(const RunState& run, const char* what, const std::string& name, Rows kind, const ConstMatrix& matrix,
+                     RowSet set, int64_t width) {
   require(kind != Rows::kFlat, kRun, what, " '", name, "': flat() is for attention weights, expected packed() or padded()");
   require(matrix.width == width, kRun, what, " '", name, "': expected width ", width, ", got ", matrix.width);
-  require(matrix.stride == 0 || matrix.stride >= matrix.width, kRun, what, " '", name, "': expected a stride of at least the width ",
-          matrix.width, ", got ", matrix.stride);
+  require(matrix.stride == 0 || matrix.stride >= matrix.width, kRun, what, " '", name,
+          "': expected a stride of at least the width ", matrix.width, ", got ", matrix.stride);
   require(matrix.rows >= 0, kRun, what, " '", name, "': rows must not be negative, got ", matrix.rows);
   require(product_fits({matrix.rows, std::max(matrix.stride, matrix.width), 8}), kRun, what, " '", name, "': ", matrix.rows,
           " rows of stride ", std::max(matrix.stride, matrix.width), " are larger than memory can be");
@@ -51,8 +51,8 @@ int64_t check_matrix(const RunState& run, const char* what, const std::string& n
   const int64_t rows = set.index == RowSet::kSequences ? run.sequences : run.sets[static_cast<size_t>(set.index)].rows;
   if (kind == Rows::kPacked) {
     if (matrix.rows != rows) {
-      fail(Code::kInvalidArgument, kRun, what, " '", name, "': expected ", rows, " rows, one for each of the ", rows_text(run, set),
-           ", got ", matrix.rows);
+      fail(Code::kInvalidArgument, kRun, what, " '", name, "': expected ", rows, " rows, one for each of the ",
+           rows_text(run, set), ", got ", matrix.rows);
     }
     return 0;
   }
@@ -114,7 +114,8 @@ void bind_weights_output(RunState& run, const PlanPort& port, PortState& state) 
     state.weights_begin.push_back(total);
     int64_t pairs = 0;
     const bool fits = multiply(length(q, s), length(k, s), pairs) &&
-                      multiply(pairs, run.plan->node(step).attention.heads, pairs) && !__builtin_add_overflow(total, pairs, &total);
+                      multiply(pairs, run.plan->node(step).attention.heads, pairs) &&
+                      !__builtin_add_overflow(total, pairs, &total);
     require(fits, kRun, "output '", port.name, "': attention weights of this batch are larger than memory can be");
   }
   const Matrix& matrix = state.output->rows.matrix;
@@ -126,8 +127,8 @@ void bind_weights_output(RunState& run, const PlanPort& port, PortState& state) 
 void bind_output(RunState& run, const PlanPort& port, PortState& state) {
   if (port.weights) return bind_weights_output(run, port, state);
   const PlanValue& value = run.plan->value(port.node);
-  const int64_t max_length = check_matrix(run, "output", port.name, state.output->rows.rows, state.output->rows.matrix,
-                                          value.rows.set, value.width);
+  const int64_t max_length =
+      check_matrix(run, "output", port.name, state.output->rows.rows, state.output->rows.matrix, value.rows.set, value.width);
   state.in_place = state.output->rows.rows == Rows::kPacked;
   state.index.clear();
   if (state.in_place) return;
@@ -193,8 +194,8 @@ void bind_lookup(RunState& run, const PlanLookup& lookup, std::vector<int32_t>& 
       const int64_t s = std::upper_bound(tokens.offsets.begin(), tokens.offsets.end(), row) - tokens.offsets.begin() - 1;
       place = text("sequence ", s, ", token ", row - tokens.offsets[static_cast<size_t>(s)]);
     }
-    fail(Code::kOutOfRange, kRun, what, ": ", place, " is ", id, ", table '", lookup.name, "' has rows for ", -lookup.offset, " to ",
-         lookup.rows - 1 - lookup.offset);
+    fail(Code::kOutOfRange, kRun, what, ": ", place, " is ", id, ", table '", lookup.name, "' has rows for ", -lookup.offset,
+         " to ", lookup.rows - 1 - lookup.offset);
   };
   const Node& node = run.plan->nodes[static_cast<size_t>(lookup.ids)];
   if (node.op == Op::kPositions) {
@@ -213,8 +214,8 @@ void bind_lookup(RunState& run, const PlanLookup& lookup, std::vector<int32_t>& 
   const int64_t stride = std::max<int64_t>(1, matrix.stride);
   for (int64_t row = 0; row < count; ++row) {
     const int64_t at = (state.index.empty() ? row : state.index[static_cast<size_t>(row)]) * stride;
-    const int64_t id = matrix.dtype == Dtype::kI32 ? static_cast<const int32_t*>(matrix.data)[at]
-                                                   : static_cast<const int64_t*>(matrix.data)[at];
+    const int64_t id =
+        matrix.dtype == Dtype::kI32 ? static_cast<const int32_t*>(matrix.data)[at] : static_cast<const int64_t*>(matrix.data)[at];
     if (!set(row, id)) out_of_range(text("input '", ports[port].name, "'"), row, id);
   }
 }
@@ -223,10 +224,12 @@ void check_rope_positions(const RunState& run) {
   for (const Step& step : run.plan->steps) {
     if (step.kind != StepKind::kRope) continue;
     const int64_t limit = run.plan->node(step).rope.max_positions;
-    const std::vector<int32_t>& positions = run.sets[static_cast<size_t>(run.plan->value(step.out).rows.set.index)].batch->positions;
+    const std::vector<int32_t>& positions =
+        run.sets[static_cast<size_t>(run.plan->value(step.out).rows.set.index)].batch->positions;
     for (size_t row = 0; row < positions.size(); ++row) {
       if (positions[row] < limit) continue;
-      fail(Code::kOutOfRange, kRun, "rope: position ", positions[row], " of row ", row, ", expected less than max_positions ", limit);
+      fail(Code::kOutOfRange, kRun, "rope: position ", positions[row], " of row ", row, ", expected less than max_positions ",
+           limit);
     }
   }
 }

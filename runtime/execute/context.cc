@@ -104,7 +104,8 @@ Result<Context> Context::create(const Plan& plan, const ContextOptions& options)
   return Context(std::move(data));
 }
 
-Status Context::run(const Batch& batch, std::span<const Input> inputs, std::span<const Output> outputs, const RunOptions& options) {
+Status Context::run(const Batch& batch, std::span<const Input> inputs, std::span<const Output> outputs,
+                    const RunOptions& options) {
   if (data_ == nullptr) return empty_context();
   const Claim claim(*data_);
   if (!claim.ok()) return in_use();
@@ -118,7 +119,8 @@ Status Context::reserve(int64_t tokens, int64_t sequences) {
   const Claim claim(*data_);
   if (!claim.ok()) return in_use();
   return caught([&] {
-    require(tokens >= 0 && sequences >= 0, "reserve: tokens and sequences must not be negative, got ", tokens, " and ", sequences);
+    require(tokens >= 0 && sequences >= 0, "reserve: tokens and sequences must not be negative, got ", tokens, " and ",
+            sequences);
     // Bytes for each row of anything: with that, no product below overflows.
     constexpr int64_t kMostRows = int64_t{1} << 40;
     if (tokens > kMostRows || sequences > kMostRows) {

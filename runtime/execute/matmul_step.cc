@@ -45,8 +45,8 @@ Status run_prepared(const RunState& run, const Section& section, Operand a, RowR
   for (int64_t begin = rows.begin; begin < rows.end; begin += tile) {
     const int64_t count = std::min(tile, rows.end - begin);
     float* c = run.write(section.out) + static_cast<size_t>(begin) * stride;
-    Status status = section.prepared->run(a.data + static_cast<size_t>(begin - rows.begin) * a.stride, static_cast<int64_t>(a.stride),
-                                          count, c, static_cast<int64_t>(stride));
+    Status status = section.prepared->run(a.data + static_cast<size_t>(begin - rows.begin) * a.stride,
+                                          static_cast<int64_t>(a.stride), count, c, static_cast<int64_t>(stride));
     if (!status.ok()) return status;
     if (section.activation != kernels::Unary::kIdentity) {
       run.plan->table->map({.x = c,

@@ -41,8 +41,10 @@ Status pad_weights(const Batch& batch, int64_t heads, RowSet queries, RowSet key
     };
     int64_t flat = 0;
     for (int64_t s = 0; s < sequences; ++s) flat += heads * length(q, s) * length(k, s);
-    require(static_cast<int64_t>(weights.size()) == flat, "pad_weights: weights: expected ", flat, " floats, got ", weights.size());
-    require((weights.data() != nullptr || weights.empty()) && (padded.data() != nullptr || padded.empty()), "pad_weights: null data");
+    require(static_cast<int64_t>(weights.size()) == flat, "pad_weights: weights: expected ", flat, " floats, got ",
+            weights.size());
+    require((weights.data() != nullptr || weights.empty()) && (padded.data() != nullptr || padded.empty()),
+            "pad_weights: null data");
 
     std::fill(padded.begin(), padded.end(), 0.0f);
     const float* from = weights.data();

@@ -16,7 +16,8 @@ int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Awake at a barrier for about the time of the longest tile; then the thread sleeps, so that an oversubscribed machine still goes on.
+// Awake at a barrier for about the time of the longest tile; then the thread sleeps, so that an oversubscribed machine still goes
+// on.
 constexpr int kBarrierSpinUs = 100;
 
 }  // namespace

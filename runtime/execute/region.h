@@ -1,5 +1,5 @@
-// Runs the phases of a run on an executor. With a concurrent one, all workers stay together for the whole run and wait for each other
-// between phases; else each phase is one call of the executor. Workers pull tiles from one counter for each phase.
+// Runs the phases of a run on an executor. With a concurrent one, all workers stay together for the whole run and wait for each
+// other between phases; else each phase is one call of the executor. Workers pull tiles from one counter for each phase.
 #pragma once
 
 #include <atomic>

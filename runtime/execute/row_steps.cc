@@ -72,16 +72,24 @@ void pool(const RunState& run, const Step& step, RowRange rows) {
     const std::span<const int64_t> taken = run.taken_rows(kind);
     for (int64_t s = rows.begin; s < rows.end; ++s) {
       const int64_t index = taken[static_cast<size_t>(s)] < 0 ? -1 : s;
-      gather(run, run.read(x), run.stride(x), &index, y.data + static_cast<size_t>(s - rows.begin) * y.stride, y.stride, 1, width);
+      gather(run, run.read(x), run.stride(x), &index, y.data + static_cast<size_t>(s - rows.begin) * y.stride, y.stride, 1,
+             width);
     }
     return;
   }
   kernels::Pool pooling = kernels::Pool::kMean;
   switch (run.plan->node(step).pooling) {
-    case Pooling::kMean: break;
-    case Pooling::kFirst: pooling = kernels::Pool::kFirst; break;
-    case Pooling::kLast: pooling = kernels::Pool::kLast; break;
-    case Pooling::kMax: pooling = kernels::Pool::kMax; break;
+    case Pooling::kMean:
+      break;
+    case Pooling::kFirst:
+      pooling = kernels::Pool::kFirst;
+      break;
+    case Pooling::kLast:
+      pooling = kernels::Pool::kLast;
+      break;
+    case Pooling::kMax:
+      pooling = kernels::Pool::kMax;
+      break;
   }
   run.plan->table->pool({.x = run.read(x),
                          .x_stride = run.stride(x),
@@ -142,12 +150,17 @@ void row_step(const RunState& run, const Step& step, RowRange rows) {
              port.index.data() + rows.begin, y.data, y.stride, count(rows), width_of(run, step.out));
       return;
     }
-    case StepKind::kEmbedding: return embedding(run, step, rows);
-    case StepKind::kRope: return rope(run, step, rows);
-    case StepKind::kPool: return pool(run, step, rows);
-    case StepKind::kOutput: return output(run, step, rows);
+    case StepKind::kEmbedding:
+      return embedding(run, step, rows);
+    case StepKind::kRope:
+      return rope(run, step, rows);
+    case StepKind::kPool:
+      return pool(run, step, rows);
+    case StepKind::kOutput:
+      return output(run, step, rows);
     case StepKind::kNorm:
-    case StepKind::kL2Normalize: return row_op(run, run.plan->node(step), step.in[0], step.out, rows);
+    case StepKind::kL2Normalize:
+      return row_op(run, run.plan->node(step), step.in[0], step.out, rows);
     case StepKind::kMap: {
       const Block x(run, step.in[0], rows), y(run, step.out, rows);
       return table.map({.x = x.data,
@@ -188,7 +201,8 @@ void row_step(const RunState& run, const Step& step, RowRange rows) {
                     width_of(run, step.out));
     }
     case StepKind::kMatmul:
-    case StepKind::kAttention: return;  // not by rows alone
+    case StepKind::kAttention:
+      return;  // not by rows alone
   }
 }
 

@@ -1,5 +1,6 @@
-// What a context knows while it runs: rows of every set, where every value lies, tables of indices, and how steps are cut into tiles.
-// All of it is filled by the calling thread before any worker starts; workers only read. Vectors keep their capacity from run to run.
+// What a context knows while it runs: rows of every set, where every value lies, tables of indices, and how steps are cut into
+// tiles. All of it is filled by the calling thread before any worker starts; workers only read. Vectors keep their capacity from
+// run to run.
 #pragma once
 
 #include <atomic>
@@ -37,8 +38,8 @@ struct Place {
 struct PortState {
   const Input* input = nullptr;
   const Output* output = nullptr;
-  bool in_place = false;       // the value itself lies in the caller's memory
-  std::vector<int64_t> index;  // padded: of packed rows (inputs) or of padded rows (outputs)
+  bool in_place = false;               // the value itself lies in the caller's memory
+  std::vector<int64_t> index;          // padded: of packed rows (inputs) or of padded rows (outputs)
   std::vector<int64_t> weights_begin;  // attention weights: first float of each sequence
 };
 
@@ -52,12 +53,12 @@ struct AttentionTask {
 // One step, or one half of a step, between two barriers: `tiles` independent pieces of work.
 struct Phase {
   int32_t step = 0;
-  bool whole_rows = true;   // matmul: a tile has all columns, so that the row op runs in the same tile
-  bool then_only = false;   // matmul: the row op of a step whose columns were split
+  bool whole_rows = true;  // matmul: a tile has all columns, so that the row op runs in the same tile
+  bool then_only = false;  // matmul: the row op of a step whose columns were split
   int64_t tiles = 0;
-  int64_t rows = 0;         // rows of the step
-  int64_t block = 1;        // rows of a tile
-  int64_t splits = 1;       // tiles side by side in a block of rows
+  int64_t rows = 0;    // rows of the step
+  int64_t block = 1;   // rows of a tile
+  int64_t splits = 1;  // tiles side by side in a block of rows
 };
 
 struct RunState {
@@ -66,11 +67,11 @@ struct RunState {
   std::vector<SetRows> sets;
   std::vector<Place> values;
   std::vector<PortState> inputs, outputs;
-  std::vector<std::vector<int32_t>> lookups;  // row numbers of PlanData::lookups
+  std::vector<std::vector<int32_t>> lookups;                // row numbers of PlanData::lookups
   std::vector<std::vector<AttentionTask>> attention_tasks;  // of PlanData::attention_works
   std::vector<Phase> phases;
   std::vector<float*> block_begin;  // of the arena's blocks
-  float* scratch = nullptr;  // of worker 0; the others' follow
+  float* scratch = nullptr;         // of worker 0; the others' follow
   int64_t scratch_floats = 0;
   const std::atomic<bool>* stop = nullptr;
 

@@ -6,8 +6,8 @@
 namespace saccade {
 inline namespace v0 {
 
-// Rows of a block's capacity. Odd, so that values of one block do not all start at the same place within a page: a load would wait for
-// every earlier store with equal low 12 address bits.
+// Rows of a block's capacity. Odd, so that values of one block do not all start at the same place within a page: a load would
+// wait for every earlier store with equal low 12 address bits.
 inline int64_t row_capacity(int64_t rows) { return rows | 1; }
 
 // Floats of the values' blocks.
@@ -19,8 +19,8 @@ int64_t arena_bytes(const PlanData& plan, const BatchSize& size, int threads);
 // Every token set with so many tokens; the longest sequence as long as it can be.
 BatchSize worst_case(const PlanData& plan, int64_t tokens, int64_t sequences);
 
-// Floating-point operations of a step: 2 rows in out for each weight; 2 (head_dim + value_dim) for each head and each pair of query and
-// key that causal and window limits allow, of one sequence.
+// Floating-point operations of a step: 2 rows in out for each weight; 2 (head_dim + value_dim) for each head and each pair of
+// query and key that causal and window limits allow, of one sequence.
 double matmul_flops(const PlanData& plan, const Step& step, int64_t rows);
 double attention_flops(const PlanData& plan, const Step& step, int64_t queries, int64_t keys);
 

@@ -12,19 +12,32 @@ inline namespace v0 {
 
 const char* step_kind_name(StepKind kind) {
   switch (kind) {
-    case StepKind::kInput: return "input";
-    case StepKind::kEmbedding: return "embedding";
-    case StepKind::kMatmul: return "linear";
-    case StepKind::kMap: return "activation";
-    case StepKind::kGate: return "gated";
-    case StepKind::kAdd: return "add";
-    case StepKind::kNorm: return "norm";
-    case StepKind::kL2Normalize: return "l2_normalize";
-    case StepKind::kRope: return "rope";
-    case StepKind::kAttention: return "attention";
-    case StepKind::kPool: return "pool";
-    case StepKind::kSelect: return "select";
-    case StepKind::kOutput: return "output";
+    case StepKind::kInput:
+      return "input";
+    case StepKind::kEmbedding:
+      return "embedding";
+    case StepKind::kMatmul:
+      return "linear";
+    case StepKind::kMap:
+      return "activation";
+    case StepKind::kGate:
+      return "gated";
+    case StepKind::kAdd:
+      return "add";
+    case StepKind::kNorm:
+      return "norm";
+    case StepKind::kL2Normalize:
+      return "l2_normalize";
+    case StepKind::kRope:
+      return "rope";
+    case StepKind::kAttention:
+      return "attention";
+    case StepKind::kPool:
+      return "pool";
+    case StepKind::kSelect:
+      return "select";
+    case StepKind::kOutput:
+      return "output";
   }
   return "";
 }
@@ -33,15 +46,24 @@ namespace {
 
 const char* unary_name(kernels::Unary f) {
   switch (f) {
-    case kernels::Unary::kIdentity: return "identity";
-    case kernels::Unary::kRelu: return "relu";
-    case kernels::Unary::kGeluErf: return "gelu";
-    case kernels::Unary::kGeluTanh: return "gelu_tanh";
-    case kernels::Unary::kSilu: return "silu";
-    case kernels::Unary::kTanh: return "tanh";
-    case kernels::Unary::kSigmoid: return "sigmoid";
-    case kernels::Unary::kErf: return "erf";
-    case kernels::Unary::kExp2: return "exp2";
+    case kernels::Unary::kIdentity:
+      return "identity";
+    case kernels::Unary::kRelu:
+      return "relu";
+    case kernels::Unary::kGeluErf:
+      return "gelu";
+    case kernels::Unary::kGeluTanh:
+      return "gelu_tanh";
+    case kernels::Unary::kSilu:
+      return "silu";
+    case kernels::Unary::kTanh:
+      return "tanh";
+    case kernels::Unary::kSigmoid:
+      return "sigmoid";
+    case kernels::Unary::kErf:
+      return "erf";
+    case kernels::Unary::kExp2:
+      return "exp2";
   }
   return "";
 }
@@ -108,7 +130,8 @@ std::string outputs_text(const PlanData& plan, const Step& step) {
 
 int64_t weight_bytes(const Step& step) {
   int64_t bytes = 0;
-  for (const Section& section : step.sections) bytes += section.prepared != nullptr ? section.prepared->bytes() : section.packed->bytes;
+  for (const Section& section : step.sections)
+    bytes += section.prepared != nullptr ? section.prepared->bytes() : section.packed->bytes;
   return bytes;
 }
 

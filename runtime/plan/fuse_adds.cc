@@ -1,5 +1,5 @@
-// linear, then add, where nothing else reads the linear: the epilogue adds the other operand. The linear moves to the place of the
-// add, where both operands are there. Where both are linears, the later one is taken: it is the one still in cache.
+// linear, then add, where nothing else reads the linear: the epilogue adds the other operand. The linear moves to the place of
+// the add, where both operands are there. Where both are linears, the later one is taken: it is the one still in cache.
 #include "runtime/plan/passes.h"
 #include "runtime/plan/rewrite.h"
 

@@ -1,5 +1,5 @@
-// A norm or l2_normalize joins the step that computes its operand: the task that has written a block of rows normalises them while
-// they are in cache. The same kernel runs on the same rows, so the bits are those of the separate step.
+// A norm or l2_normalize joins the step that computes its operand: the task that has written a block of rows normalises them
+// while they are in cache. The same kernel runs on the same rows, so the bits are those of the separate step.
 #include "runtime/plan/passes.h"
 #include "runtime/plan/rewrite.h"
 

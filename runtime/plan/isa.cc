@@ -29,7 +29,8 @@ const kernels::KernelTable& resolve_isa(std::string_view requested) {
   }
   kernels::Isa isa = kernels::Isa::kSse2;
   switch (kernels::select(kernels::built_isas(), kernels::supported_isas(), requested, isa)) {
-    case kernels::Choice::kOk: break;
+    case kernels::Choice::kOk:
+      break;
     case kernels::Choice::kUnknownName:
       fail(Code::kInvalidArgument, source, ": expected one of sse2, avx2, avx512, neon, got '", requested, "'");
     case kernels::Choice::kNotBuilt:

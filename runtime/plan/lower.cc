@@ -9,13 +9,20 @@ inline namespace v0 {
 
 kernels::Unary unary_of(Activation f) {
   switch (f) {
-    case Activation::kIdentity: return kernels::Unary::kIdentity;
-    case Activation::kRelu: return kernels::Unary::kRelu;
-    case Activation::kGelu: return kernels::Unary::kGeluErf;
-    case Activation::kGeluTanh: return kernels::Unary::kGeluTanh;
-    case Activation::kSilu: return kernels::Unary::kSilu;
-    case Activation::kTanh: return kernels::Unary::kTanh;
-    case Activation::kSigmoid: return kernels::Unary::kSigmoid;
+    case Activation::kIdentity:
+      return kernels::Unary::kIdentity;
+    case Activation::kRelu:
+      return kernels::Unary::kRelu;
+    case Activation::kGelu:
+      return kernels::Unary::kGeluErf;
+    case Activation::kGeluTanh:
+      return kernels::Unary::kGeluTanh;
+    case Activation::kSilu:
+      return kernels::Unary::kSilu;
+    case Activation::kTanh:
+      return kernels::Unary::kTanh;
+    case Activation::kSigmoid:
+      return kernels::Unary::kSigmoid;
   }
   return kernels::Unary::kIdentity;
 }
@@ -24,17 +31,28 @@ namespace {
 
 StepKind kind_of(Op op) {
   switch (op) {
-    case Op::kEmbedding: return StepKind::kEmbedding;
-    case Op::kLinear: return StepKind::kMatmul;
-    case Op::kActivation: return StepKind::kMap;
-    case Op::kGated: return StepKind::kGate;
-    case Op::kAdd: return StepKind::kAdd;
-    case Op::kNorm: return StepKind::kNorm;
-    case Op::kL2Normalize: return StepKind::kL2Normalize;
-    case Op::kRope: return StepKind::kRope;
-    case Op::kAttention: return StepKind::kAttention;
-    case Op::kPool: return StepKind::kPool;
-    default: return StepKind::kInput;
+    case Op::kEmbedding:
+      return StepKind::kEmbedding;
+    case Op::kLinear:
+      return StepKind::kMatmul;
+    case Op::kActivation:
+      return StepKind::kMap;
+    case Op::kGated:
+      return StepKind::kGate;
+    case Op::kAdd:
+      return StepKind::kAdd;
+    case Op::kNorm:
+      return StepKind::kNorm;
+    case Op::kL2Normalize:
+      return StepKind::kL2Normalize;
+    case Op::kRope:
+      return StepKind::kRope;
+    case Op::kAttention:
+      return StepKind::kAttention;
+    case Op::kPool:
+      return StepKind::kPool;
+    default:
+      return StepKind::kInput;
   }
 }
 

@@ -1,7 +1,7 @@
-// Where values lie. All values of one row count share a block of the arena. A block holds R rows' worth of floats (R: row capacity,
-// chosen at run start), and a value occupies columns [offset, offset + stride) of it, that is floats [offset * R, (offset + stride) *
-// R) as a dense matrix. So one assignment of column ranges, made here, holds for every batch: values that live at the same time get
-// disjoint ranges.
+// Where values lie. All values of one row count share a block of the arena. A block holds R rows' worth of floats (R: row
+// capacity, chosen at run start), and a value occupies columns [offset, offset + stride) of it, that is floats [offset * R,
+// (offset + stride) * R) as a dense matrix. So one assignment of column ranges, made here, holds for every batch: values that
+// live at the same time get disjoint ranges.
 #include <algorithm>
 
 #include "runtime/plan/passes.h"
@@ -11,8 +11,8 @@ namespace saccade {
 inline namespace v0 {
 namespace {
 
-// Floats from row to row: whole cache lines (16 floats), and no multiple of 4 KiB, where all rows of a register tile would fall on
-// one set of the first-level cache.
+// Floats from row to row: whole cache lines (16 floats), and no multiple of 4 KiB, where all rows of a register tile would fall
+// on one set of the first-level cache.
 int64_t stride_of(int64_t width) {
   const int64_t lines = (width + 15) / 16 * 16;
   return lines % 1024 == 0 ? lines + 16 : lines;
@@ -60,21 +60,25 @@ class MemoryPlan {
         case StepKind::kMap:
         case StepKind::kNorm:
         case StepKind::kL2Normalize:
-        case StepKind::kRope: share(i, step.in[0], step.out); break;
+        case StepKind::kRope:
+          share(i, step.in[0], step.out);
+          break;
         case StepKind::kGate:
         case StepKind::kAdd:
           if (!share(i, step.in[0], step.out)) share(i, step.in[1], step.out);
           break;
         case StepKind::kMatmul:
-          // The kernel's rule: partial sums pass through the result above this depth. And no result may lie over the operand. Another
-          // library's product is written before the residual is read.
+          // The kernel's rule: partial sums pass through the result above this depth. And no result may lie over the operand.
+          // Another library's product is written before the residual is read.
           if (plan_.backend != nullptr) break;
           for (const Section& section : step.sections) {
             const bool in_one_chain = plan_.nodes[static_cast<size_t>(section.node)].weight->in <= 1024;
-            if (section.residual != kNone && section.residual != step.in[0] && in_one_chain) share(i, section.residual, section.out);
+            if (section.residual != kNone && section.residual != step.in[0] && in_one_chain)
+              share(i, section.residual, section.out);
           }
           break;
-        default: break;
+        default:
+          break;
       }
     }
   }
@@ -104,7 +108,8 @@ class MemoryPlan {
     for (size_t i = 0; i < lifetime_.size(); ++i) {
       if (lifetime_[i].used()) order.push_back(static_cast<int32_t>(i));
     }
-    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return plan_.value(a).stride > plan_.value(b).stride; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int32_t a, int32_t b) { return plan_.value(a).stride > plan_.value(b).stride; });
     std::vector<int32_t> placed;
     for (int32_t id : order) {
       PlanValue& value = plan_.values[static_cast<size_t>(id)];

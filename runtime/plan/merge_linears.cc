@@ -1,5 +1,5 @@
-// Linears of the same operand become sections of the first one's step: one pass over the rows, one barrier, more tasks. Weights stay
-// packed one by one, so that plans with other outputs share them.
+// Linears of the same operand become sections of the first one's step: one pass over the rows, one barrier, more tasks. Weights
+// stay packed one by one, so that plans with other outputs share them.
 #include "runtime/plan/passes.h"
 #include "runtime/plan/rewrite.h"
 

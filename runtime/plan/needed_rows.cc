@@ -1,6 +1,7 @@
-// Pooling of the first or last token needs one row per sequence. Walking back from it, every op that works row by row, and the query
-// side of attention, is computed for those rows only; where such a chain starts from a value that others need in full, a select step
-// copies the rows. Every op computes a row from that row alone (attention: from that row and all keys), so the bits do not change.
+// Pooling of the first or last token needs one row per sequence. Walking back from it, every op that works row by row, and the
+// query side of attention, is computed for those rows only; where such a chain starts from a value that others need in full, a
+// select step copies the rows. Every op computes a row from that row alone (attention: from that row and all keys), so the bits
+// do not change.
 #include <map>
 
 #include "runtime/plan/passes.h"
@@ -26,8 +27,10 @@ bool row_by_row(StepKind kind) {
     case StepKind::kAdd:
     case StepKind::kNorm:
     case StepKind::kL2Normalize:
-    case StepKind::kRope: return true;
-    default: return false;
+    case StepKind::kRope:
+      return true;
+    default:
+      return false;
   }
 }
 

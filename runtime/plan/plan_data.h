@@ -29,29 +29,30 @@ struct PlanRows {
 struct PlanValue {
   int64_t width = 0;
   PlanRows rows;
-  // Place in the arena (memory_plan.cc): row r lies at floats offset * R + r * stride of its block, R the row capacity of the block.
+  // Place in the arena (memory_plan.cc): row r lies at floats offset * R + r * stride of its block, R the row capacity of the
+  // block.
   int64_t stride = 0;
   int64_t offset = kNone;
 };
 
 enum class StepKind : uint8_t {
-  kInput,        // binding -> value: nothing where rows are packed, else gathered
-  kEmbedding,    // ids -> sum of table rows
-  kMatmul,       // one operand times the weights of `sections`
-  kMap,          // activation by itself
-  kGate,         // f(gate) * up
+  kInput,      // binding -> value: nothing where rows are packed, else gathered
+  kEmbedding,  // ids -> sum of table rows
+  kMatmul,     // one operand times the weights of `sections`
+  kMap,        // activation by itself
+  kGate,       // f(gate) * up
   kAdd,
   kNorm,
   kL2Normalize,
   kRope,
-  kAttention,    // q, k, v
+  kAttention,  // q, k, v
   kPool,
-  kSelect,       // first or last row of each sequence
-  kOutput,       // value -> binding: nothing where the value was computed there, else copied or scattered
+  kSelect,  // first or last row of each sequence
+  kOutput,  // value -> binding: nothing where the value was computed there, else copied or scattered
 };
 const char* step_kind_name(StepKind kind);
 
-struct PackedWeight;    // weight_store.h
+struct PackedWeight;  // weight_store.h
 
 // A weight of a matmul step and what happens to its product before it is stored:
 // out = activation(in W + bias) + residual.
@@ -66,30 +67,31 @@ struct Section {
 
 struct Step {
   StepKind kind = StepKind::kInput;
-  int32_t node = kNone;      // the graph's op with its parameters
-  std::vector<int32_t> in;   // values read (a section's residual aside)
-  int32_t out = kNone;       // value written; matmul: see sections
+  int32_t node = kNone;     // the graph's op with its parameters
+  std::vector<int32_t> in;  // values read (a section's residual aside)
+  int32_t out = kNone;      // value written; matmul: see sections
   std::vector<Section> sections;
-  // A norm or l2_normalize (node) that runs on each row as soon as it is there; then_out == the row's value where nobody else reads
-  // it.
+  // A norm or l2_normalize (node) that runs on each row as soon as it is there; then_out == the row's value where nobody else
+  // reads it.
   int32_t then = kNone;
   int32_t then_out = kNone;
-  int32_t port = kNone;      // input: index in PlanData::inputs; output, attention with weights: index in PlanData::outputs
-  int32_t lookups = kNone;   // embedding: first of its tables in PlanData::lookups; one per lookup of the node
-  int32_t work = kNone;      // attention: index in PlanData::attention_works
+  int32_t port = kNone;     // input: index in PlanData::inputs; output, attention with weights: index in PlanData::outputs
+  int32_t lookups = kNone;  // embedding: first of its tables in PlanData::lookups; one per lookup of the node
+  int32_t work = kNone;     // attention: index in PlanData::attention_works
   int32_t rope_table = kNone;
-  std::string name;          // "attention", "linear x3", "linear + add + layer_norm"
+  std::string name;  // "attention", "linear x3", "linear + add + layer_norm"
 };
 
 struct PlanPort {
   std::string name;
-  int32_t node = kNone;   // inputs: input or ids node; outputs: value, or the attention_weights node
-  bool ids = false;       // inputs
-  bool weights = false;   // outputs: attention weights
-  int32_t step = kNone;   // outputs with weights: the attention step
+  int32_t node = kNone;  // inputs: input or ids node; outputs: value, or the attention_weights node
+  bool ids = false;      // inputs
+  bool weights = false;  // outputs: attention weights
+  int32_t step = kNone;  // outputs with weights: the attention step
 };
 
-// Rows of one table that an embedding step reads: row number ids[r] + offset, checked against [0, rows) before a run writes anything.
+// Rows of one table that an embedding step reads: row number ids[r] + offset, checked against [0, rows) before a run writes
+// anything.
 struct PlanLookup {
   int32_t ids = kNone;  // node of kind ids or positions, or none: row `offset` for all
   int64_t offset = 0;

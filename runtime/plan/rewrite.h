@@ -33,7 +33,9 @@ inline Section* single_section(Step& step) {
   return &step.sections[0];
 }
 
-inline void erase_step(PlanData& plan, size_t index) { plan.steps.erase(plan.steps.begin() + static_cast<std::ptrdiff_t>(index)); }
+inline void erase_step(PlanData& plan, size_t index) {
+  plan.steps.erase(plan.steps.begin() + static_cast<std::ptrdiff_t>(index));
+}
 
 kernels::Unary unary_of(Activation f);
 

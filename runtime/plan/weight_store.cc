@@ -58,8 +58,8 @@ WeightStore::Packed* WeightStore::find(int32_t node, const Weight& weight, const
     if (packed->table != &table) continue;
     const bool known = std::find(packed->nodes.begin(), packed->nodes.end(), node) != packed->nodes.end();
     if (known) return packed.get();
-    // Another node of the same matrix (layers that share weights). Addresses of released memory may be in use again, so they prove
-    // nothing.
+    // Another node of the same matrix (layers that share weights). Addresses of released memory may be in use again, so they
+    // prove nothing.
     if (here && !released(packed->nodes[0]) && same_weight(packed->weight, weight)) {
       packed->nodes.push_back(node);
       return packed.get();
@@ -70,8 +70,8 @@ WeightStore::Packed* WeightStore::find(int32_t node, const Weight& weight, const
 
 void WeightStore::check_source(int32_t node, const Weight& weight) const {
   if (!released(node)) return;
-  fail(Code::kUnsupported, "linear: weight '", weight.name.empty() ? "(unnamed)" : weight.name, "' [", weight.in, ", ", weight.out,
-       "] was released by an earlier plan (release_weights) and is not packed for this one");
+  fail(Code::kUnsupported, "linear: weight '", weight.name.empty() ? "(unnamed)" : weight.name, "' [", weight.in, ", ",
+       weight.out, "] was released by an earlier plan (release_weights) and is not packed for this one");
 }
 
 std::vector<const PackedWeight*> WeightStore::pack(const GraphData& graph, std::span<const int32_t> linears,
@@ -85,7 +85,8 @@ std::vector<const PackedWeight*> WeightStore::pack(const GraphData& graph, std::
     Packed* packed = find(node, weight, table);
     if (packed == nullptr) {
       check_source(node, weight);
-      const auto twin = std::find_if(added.begin(), added.end(), [&](const auto& one) { return same_weight(one->weight, weight); });
+      const auto twin =
+          std::find_if(added.begin(), added.end(), [&](const auto& one) { return same_weight(one->weight, weight); });
       if (twin != added.end()) {
         packed = twin->get();
         packed->nodes.push_back(node);

@@ -26,9 +26,10 @@ class WeightStore {
   // Held by Plan::compile from beginning to end: plans of one graph are compiled one after the other.
   std::mutex mutex;
 
-  // Panels of the weights of these linear nodes, in their order. What is missing is packed into one new mapping. Fails with unsupported
-  // for a weight that was released and never packed for this ISA.
-  std::vector<const PackedWeight*> pack(const GraphData& graph, std::span<const int32_t> linears, const kernels::KernelTable& table);
+  // Panels of the weights of these linear nodes, in their order. What is missing is packed into one new mapping. Fails with
+  // unsupported for a weight that was released and never packed for this ISA.
+  std::vector<const PackedWeight*> pack(const GraphData& graph, std::span<const int32_t> linears,
+                                        const kernels::KernelTable& table);
 
   std::vector<std::shared_ptr<const PreparedLinear>> prepare(const GraphData& graph, std::span<const int32_t> linears,
                                                              const std::shared_ptr<LinearBackend>& backend,
@@ -43,8 +44,8 @@ class WeightStore {
  private:
   struct Packed {
     const kernels::KernelTable* table;
-    Weight weight;                // as a key, without owner
-    std::vector<int32_t> nodes;   // linears known to have this weight
+    Weight weight;               // as a key, without owner
+    std::vector<int32_t> nodes;  // linears known to have this weight
     PackedWeight panels;
   };
   struct Prepared {

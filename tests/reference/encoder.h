@@ -86,7 +86,8 @@ inline Rows attention(const Rows& q, const Rows& k, const Rows& v, int64_t heads
       }
       for (double& s : score) sum += s = std::exp(s - most);
       for (int64_t c = 0; c < value_dim; ++c) {
-        for (int64_t j = 0; j < keys; ++j) y(i, h * value_dim + c) += score[static_cast<size_t>(j)] / sum * v(j, g * value_dim + c);
+        for (int64_t j = 0; j < keys; ++j)
+          y(i, h * value_dim + c) += score[static_cast<size_t>(j)] / sum * v(j, g * value_dim + c);
       }
     }
   }

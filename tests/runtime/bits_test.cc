@@ -1,4 +1,5 @@
-// The same bits: whatever shares the batch, in whatever order, on however many threads, with whatever cache and executor, fused or not.
+// The same bits: whatever shares the batch, in whatever order, on however many threads, with whatever cache and executor, fused
+// or not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,14 +24,16 @@ void expect_same(const Outputs& a, const Outputs& b, const std::string& what) {
     if (other == b.end()) continue;
     ASSERT_EQ(values.size(), other->second.size());
     for (size_t i = 0; i < values.size(); ++i) {
-      ASSERT_TRUE(same_bits(values[i], other->second[i])) << what << ": " << name << "[" << i << "] " << values[i] << " " << other->second[i];
+      ASSERT_TRUE(same_bits(values[i], other->second[i]))
+          << what << ": " << name << "[" << i << "] " << values[i] << " " << other->second[i];
     }
   }
 }
 
 // Rows of sequence s in an output of packed rows.
 std::vector<float> rows_of(const std::vector<float>& values, const EncoderBatch& batch, size_t s, int64_t width) {
-  const int64_t begin = std::accumulate(batch.lengths.begin(), batch.lengths.begin() + static_cast<std::ptrdiff_t>(s), int64_t{0});
+  const int64_t begin =
+      std::accumulate(batch.lengths.begin(), batch.lengths.begin() + static_cast<std::ptrdiff_t>(s), int64_t{0});
   return {values.begin() + begin * width, values.begin() + (begin + batch.lengths[s]) * width};
 }
 
@@ -43,8 +46,9 @@ TEST(Bits, ASequenceAloneEqualsItselfInABatch) {
       EncoderBatch one = batch;
       one.ids = {batch.ids[s]}, one.lengths = {batch.lengths[s]};
       const Outputs want{{"tokens", rows_of(all["tokens"], batch, s, shape.width)},
-                         {"pooled", {all["pooled"].begin() + static_cast<std::ptrdiff_t>(s) * shape.width,
-                                     all["pooled"].begin() + static_cast<std::ptrdiff_t>(s + 1) * shape.width}}};
+                         {"pooled",
+                          {all["pooled"].begin() + static_cast<std::ptrdiff_t>(s) * shape.width,
+                           all["pooled"].begin() + static_cast<std::ptrdiff_t>(s + 1) * shape.width}}};
       expect_same(want, run_encoder(e, kBoth, one), "sequence " + std::to_string(s));
     }
   }
@@ -58,7 +62,8 @@ TEST(Bits, OrderOfTheBatchDoesNotMatter) {
   std::reverse(reversed.lengths.begin(), reversed.lengths.end());
   Outputs a = run_encoder(e, kBoth, batch), b = run_encoder(e, kBoth, reversed);
   for (size_t s = 0; s < kLengths.size(); ++s) {
-    EXPECT_EQ(rows_of(a["tokens"], batch, s, kBert.width), rows_of(b["tokens"], reversed, kLengths.size() - 1 - s, kBert.width)) << s;
+    EXPECT_EQ(rows_of(a["tokens"], batch, s, kBert.width), rows_of(b["tokens"], reversed, kLengths.size() - 1 - s, kBert.width))
+        << s;
   }
 }
 
@@ -147,7 +152,8 @@ TEST(Bits, RowOpsInTheSameTaskEqualTheirOwnStep) {
   std::vector<int32_t> ids(kTokens);
   for (int32_t& id : ids) id = static_cast<int32_t>(random.integer(0, 19));
   std::vector<Input> inputs = {{"ids", packed(ConstMatrix(ids.data(), kTokens))}};
-  std::vector<Output> outputs = {{"x", bind(operands, "x", kTokens)}, {"y", bind(operands, "y", kTokens)}, {"p", bind(operands, "p", 3)}};
+  std::vector<Output> outputs = {
+      {"x", bind(operands, "x", kTokens)}, {"y", bind(operands, "y", kTokens)}, {"p", bind(operands, "p", 3)}};
   for (int part : {0, 1}) {
     auto plan = Plan::compile(part == 0 ? fused : parts);
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
@@ -175,7 +181,8 @@ TEST(Bits, RowsThatAreLeftOutDoNotChangeTheOthers) {
       const EncoderOptions all{.tokens = true, .pooled = true, .pooling = pooling};
       const Outputs full = run_encoder(e, all, batch);
       for (int threads : {1, 2}) {
-        expect_same(run_encoder(e, some, batch, {}, {.threads = threads}), full, "pooling " + std::to_string(static_cast<int>(pooling)));
+        expect_same(run_encoder(e, some, batch, {}, {.threads = threads}), full,
+                    "pooling " + std::to_string(static_cast<int>(pooling)));
       }
       auto plan = Plan::compile(encoder_graph(e, some));
       ASSERT_TRUE(plan.ok());
@@ -219,7 +226,8 @@ TEST(Bits, TakenRowsKeepTheirPositionInAttention) {
         pooled_rows[all].assign(5 * kWidth, -1);
         std::vector<Output> outputs = {{"pooled", packed(Matrix(pooled_rows[all].data(), 5, kWidth))}};
         if (all) outputs.push_back({"tokens", packed(Matrix(tokens.data(), 52, kWidth))});
-        const Input inputs[] = {{"x", packed(ConstMatrix(x.data(), 52, kWidth))}, {"m", packed(ConstMatrix(m.data(), 43, kWidth))}};
+        const Input inputs[] = {{"x", packed(ConstMatrix(x.data(), 52, kWidth))},
+                                {"m", packed(ConstMatrix(m.data(), 43, kWidth))}};
         const Status status = context->run(batch, inputs, outputs);
         ASSERT_TRUE(status.ok()) << status.to_string();
       }

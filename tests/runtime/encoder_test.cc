@@ -19,7 +19,8 @@ void expect_rows(const char* what, const std::vector<float>& got, const EncoderW
     const reference::Rows want = reference::encoder(e, ids);
     for (int64_t r = 0; r < want.rows; ++r, ++row) {
       for (int64_t j = 0; j < want.width; ++j) {
-        comparison.add(row, static_cast<size_t>(j), got[row * static_cast<size_t>(want.width) + static_cast<size_t>(j)], want(r, j), 1e-5);
+        comparison.add(row, static_cast<size_t>(j), got[row * static_cast<size_t>(want.width) + static_cast<size_t>(j)],
+                       want(r, j), 1e-5);
       }
     }
   }
@@ -73,8 +74,9 @@ TEST(Encoder, CrossAttentionIsThatOfTheReference) {
   batch.assign_lengths(queries).assign_lengths(keys, memory);
   const std::vector<float> xs = random_vector(random, 25 * kWidth, 0, 1), ms = random_vector(random, 42 * 16, 0, 1);
   std::vector<float> y(25 * 2 * kHeads);
-  const Status status = context->run(batch, {{"x", packed(ConstMatrix(xs.data(), 25, kWidth))}, {"m", packed(ConstMatrix(ms.data(), 42, 16))}},
-                                     {{"y", packed(Matrix(y.data(), 25, 2 * kHeads))}});
+  const Status status =
+      context->run(batch, {{"x", packed(ConstMatrix(xs.data(), 25, kWidth))}, {"m", packed(ConstMatrix(ms.data(), 42, 16))}},
+                   {{"y", packed(Matrix(y.data(), 25, 2 * kHeads))}});
   ASSERT_TRUE(status.ok()) << status.to_string();
   Comparison comparison("cross attention");
   int64_t q_row = 0, k_row = 0;
@@ -82,10 +84,12 @@ TEST(Encoder, CrossAttentionIsThatOfTheReference) {
     reference::Rows xr(queries[s], kWidth), mr(keys[s], 16);
     for (size_t i = 0; i < xr.x.size(); ++i) xr.x[i] = xs[static_cast<size_t>(q_row * kWidth) + i];
     for (size_t i = 0; i < mr.x.size(); ++i) mr.x[i] = ms[static_cast<size_t>(k_row * 16) + i];
-    const auto want = reference::attention(reference::linear(xr, q), reference::linear(mr, k), reference::linear(mr, v), kHeads, kHeads, false);
+    const auto want =
+        reference::attention(reference::linear(xr, q), reference::linear(mr, k), reference::linear(mr, v), kHeads, kHeads, false);
     for (int64_t r = 0; r < want.rows; ++r) {
       for (int64_t j = 0; j < want.width; ++j) {
-        comparison.add(static_cast<size_t>(q_row + r), static_cast<size_t>(j), y[static_cast<size_t>((q_row + r) * want.width + j)], want(r, j), 1e-5);
+        comparison.add(static_cast<size_t>(q_row + r), static_cast<size_t>(j),
+                       y[static_cast<size_t>((q_row + r) * want.width + j)], want(r, j), 1e-5);
       }
     }
     q_row += queries[s], k_row += keys[s];

@@ -85,9 +85,11 @@ TEST(Memory, AWarmContextAllocatesNothing) {
           if (kind == 2) batch.assign_mask(mask.data(), {.sequences = 8, .max_length = 60});
           const int64_t rows = batch.tokens(), sequences = batch.sequences();
           const bool padded_rows = kind == 2;
-          const Input inputs[] = {{"ids", padded_rows ? padded(ConstMatrix(ids.data(), 480)) : packed(ConstMatrix(ids.data(), rows))}};
-          const Output outputs[] = {{"pooled", packed(Matrix(vectors.data(), sequences, w))},
-                                    {"tokens", padded_rows ? padded(Matrix(tokens.data(), 480, w)) : packed(Matrix(tokens.data(), rows, w))}};
+          const Input inputs[] = {
+              {"ids", padded_rows ? padded(ConstMatrix(ids.data(), 480)) : packed(ConstMatrix(ids.data(), rows))}};
+          const Output outputs[] = {
+              {"pooled", packed(Matrix(vectors.data(), sequences, w))},
+              {"tokens", padded_rows ? padded(Matrix(tokens.data(), 480, w)) : packed(Matrix(tokens.data(), rows, w))}};
           const Status status = context->run(batch, inputs, std::span(outputs).first(both ? 2 : 1));
           if (!status.ok()) ADD_FAILURE() << status.to_string();
         };
@@ -136,8 +138,8 @@ TEST(Memory, ContextsAddNoWeights) {
   EXPECT_LT(resident() - before, plan->weight_bytes() / 2);
 }
 
-// Every value gets NaN where it was not written in this run: a value read before it is written, or over another that is still needed,
-// would show.
+// Every value gets NaN where it was not written in this run: a value read before it is written, or over another that is still
+// needed, would show.
 TEST(Memory, ValuesDoNotLieOverEachOther) {
   for (const EncoderShape& shape : {kBert, kModern}) {
     const EncoderWeights e = random_encoder(shape, 1);

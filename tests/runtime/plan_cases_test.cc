@@ -1,9 +1,9 @@
 // tests/data/attention_cases.json through a plan: q, k and v are inputs, keys are a token set of their own.
 #include <gtest/gtest.h>
 
+#include "saccade/saccade.h"
 #include "tests/support/cases.h"
 #include "tests/support/compare.h"
-#include "saccade/saccade.h"
 
 namespace saccade::test {
 namespace {
@@ -27,7 +27,9 @@ bool live_key(const AttentionCase& c, size_t b, size_t j) {
   const size_t keys = m.shape.back();
   return m.values[(m.shape[0] == 1 ? 0 : b) * keys + (keys == 1 ? 0 : j)] != 0;
 }
-bool live_query(const AttentionCase& c, size_t b, size_t i) { return !c.q_lengths || static_cast<int64_t>(i) < (*c.q_lengths)[b]; }
+bool live_query(const AttentionCase& c, size_t b, size_t i) {
+  return !c.q_lengths || static_cast<int64_t>(i) < (*c.q_lengths)[b];
+}
 
 // [B, H, L, d] as padded rows [B * L, H * d].
 std::vector<float> padded_rows(const CaseTensor& t) {
@@ -74,7 +76,8 @@ void run_case(const AttentionCase& c) {
   }
   Batch shape;
   shape.assign_mask(q_mask.data(), {.sequences = static_cast<int64_t>(batch), .max_length = static_cast<int64_t>(queries)});
-  shape.assign_mask(k_mask.data(), {.sequences = static_cast<int64_t>(batch), .max_length = static_cast<int64_t>(keys), .rows = key_rows});
+  shape.assign_mask(k_mask.data(),
+                    {.sequences = static_cast<int64_t>(batch), .max_length = static_cast<int64_t>(keys), .rows = key_rows});
   const std::vector<float> q = padded_rows(c.q), k = padded_rows(c.k), v = padded_rows(c.v);
   std::vector<float> y(batch * queries * static_cast<size_t>(y_width), -7);
   const int64_t q_rows = static_cast<int64_t>(batch * queries), k_rows = static_cast<int64_t>(batch * keys);

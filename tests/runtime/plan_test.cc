@@ -26,7 +26,8 @@ std::vector<std::string> step_names(const EncoderShape& shape, const EncoderOpti
 }
 
 TEST(Plan, BertIsFused) {
-  const std::vector<std::string> layer = {"linear x3", "attention", "linear + add + layer_norm", "linear + gelu", "linear + add + layer_norm"};
+  const std::vector<std::string> layer = {"linear x3", "attention", "linear + add + layer_norm", "linear + gelu",
+                                          "linear + add + layer_norm"};
   std::vector<std::string> want = {"embedding + layer_norm"};
   for (int i = 0; i < 2; ++i) want.insert(want.end(), layer.begin(), layer.end());
   want.insert(want.end(), {"output", "pool + l2_normalize", "output"});
@@ -37,20 +38,46 @@ TEST(Plan, BertIsFused) {
 }
 
 TEST(Plan, ModernIsFused) {
-  const std::vector<std::string> want = {
-      "embedding", "rms_norm", "linear x3", "rope", "rope", "attention", "linear + add + rms_norm", "linear x2", "gated",
-      "linear + add + rms_norm", "linear x3", "rope", "rope", "attention", "linear + add + rms_norm", "linear x2", "gated",
-      "linear + add + rms_norm", "output"};
+  const std::vector<std::string> want = {"embedding",
+                                         "rms_norm",
+                                         "linear x3",
+                                         "rope",
+                                         "rope",
+                                         "attention",
+                                         "linear + add + rms_norm",
+                                         "linear x2",
+                                         "gated",
+                                         "linear + add + rms_norm",
+                                         "linear x3",
+                                         "rope",
+                                         "rope",
+                                         "attention",
+                                         "linear + add + rms_norm",
+                                         "linear x2",
+                                         "gated",
+                                         "linear + add + rms_norm",
+                                         "output"};
   std::vector<std::string> got = step_names(kModern, {});
   if (got[0] == "embedding + rms_norm") got[0] = "embedding", got.insert(got.begin() + 1, "rms_norm");
   EXPECT_EQ(got, want);
 }
 
 TEST(Plan, FirstPoolingComputesOneRowPerSequence) {
-  const std::vector<std::string> want = {"embedding + layer_norm", "linear x3", "attention", "linear + add + layer_norm", "linear + gelu",
-                                         "linear + add + layer_norm", "select", "linear", "linear x2", "attention",
-                                         "linear + add + layer_norm", "linear + gelu", "linear + add + layer_norm",
-                                         "pool + l2_normalize", "output"};
+  const std::vector<std::string> want = {"embedding + layer_norm",
+                                         "linear x3",
+                                         "attention",
+                                         "linear + add + layer_norm",
+                                         "linear + gelu",
+                                         "linear + add + layer_norm",
+                                         "select",
+                                         "linear",
+                                         "linear x2",
+                                         "attention",
+                                         "linear + add + layer_norm",
+                                         "linear + gelu",
+                                         "linear + add + layer_norm",
+                                         "pool + l2_normalize",
+                                         "output"};
   EXPECT_EQ(step_names(kBert, {.tokens = false, .pooled = true, .pooling = Pooling::kFirst}), want);
   EXPECT_EQ(step_names(kBert, {.tokens = false, .pooled = true, .pooling = Pooling::kLast}), want);
 }
@@ -200,7 +227,8 @@ TEST(Plan, SixteenBitWeightsAreWidened) {
   for (bool narrow : {false, true}) {
     Graph g;
     const Table rows = narrow ? Table(table16.data(), Dtype::kBf16, 7, 24) : Table(table.data(), 7, 24);
-    const Weight weight = narrow ? Weight(w16.data(), Dtype::kBf16, 24, 10, Layout::kOutIn) : Weight(w.data(), 24, 10, Layout::kOutIn);
+    const Weight weight =
+        narrow ? Weight(w16.data(), Dtype::kBf16, 24, 10, Layout::kOutIn) : Weight(w.data(), 24, 10, Layout::kOutIn);
     g.output("y", g.linear(g.embedding({{.table = rows, .ids = g.ids("ids")}}), weight));
     auto plan = Plan::compile(g);
     ASSERT_TRUE(plan.ok()) << plan.status().to_string();
@@ -210,7 +238,8 @@ TEST(Plan, SixteenBitWeightsAreWidened) {
     Batch batch;
     batch.assign_lengths(std::vector<int64_t>{3, 1});
     results[narrow].resize(40);
-    const Status status = context->run(batch, {{"ids", packed(ConstMatrix(ids.data(), 4))}}, {{"y", packed(Matrix(results[narrow].data(), 4, 10))}});
+    const Status status = context->run(batch, {{"ids", packed(ConstMatrix(ids.data(), 4))}},
+                                       {{"y", packed(Matrix(results[narrow].data(), 4, 10))}});
     ASSERT_TRUE(status.ok()) << status.to_string();
   }
   EXPECT_EQ(results[0], results[1]);
@@ -220,7 +249,8 @@ TEST(Plan, SixteenBitWeightsAreWidened) {
 
 class LoopLinear : public PreparedLinear {
  public:
-  explicit LoopLinear(const LinearSpec& spec) : in_(spec.in), out_(spec.out), w_(static_cast<size_t>(in_ * out_)), bias_(static_cast<size_t>(out_)) {
+  explicit LoopLinear(const LinearSpec& spec)
+      : in_(spec.in), out_(spec.out), w_(static_cast<size_t>(in_ * out_)), bias_(static_cast<size_t>(out_)) {
     for (int64_t i = 0; i < in_; ++i) {
       for (int64_t j = 0; j < out_; ++j) w_[static_cast<size_t>(i * out_ + j)] = spec.w[i * spec.in_stride + j * spec.out_stride];
     }

@@ -83,11 +83,11 @@ inline EncoderWeights random_encoder(const EncoderShape& shape, uint32_t seed) {
 }
 
 struct EncoderOptions {
-  bool tokens = true;                 // output "tokens" [tokens, width]
-  bool pooled = false;                // output "pooled" [sequences, width]
+  bool tokens = true;   // output "tokens" [tokens, width]
+  bool pooled = false;  // output "pooled" [sequences, width]
   Pooling pooling = Pooling::kMean;
-  bool normalize = true;              // pooled rows have length 1
-  bool all_values = false;            // every intermediate is an output "v0", "v1", ...: nothing can be fused
+  bool normalize = true;    // pooled rows have length 1
+  bool all_values = false;  // every intermediate is an output "v0", "v1", ...: nothing can be fused
 };
 
 // Inputs: "ids"; positions come from the batch. The weights must outlive the graph.
@@ -108,12 +108,14 @@ inline Graph encoder_graph(const EncoderWeights& e, const EncoderOptions& option
   const auto linear = [&](Value x, const LinearWeights& l) { return seen(g.linear(x, l.weight(), l.vector())); };
 
   const Value ids = g.ids("ids");
-  const Table words(e.words.data(), shape.vocabulary, w), places(e.places.data(), shape.positions, w), types(e.types.data(), 2, w);
+  const Table words(e.words.data(), shape.vocabulary, w), places(e.places.data(), shape.positions, w),
+      types(e.types.data(), 2, w);
   Value x;
   if (shape.modern) {
     x = seen(g.embedding({{.table = words, .ids = ids}}));
   } else {
-    x = seen(g.embedding({{.table = words, .ids = ids}, {.table = places, .ids = g.positions(), .offset = 2}, {.table = types, .offset = 1}}));
+    x = seen(g.embedding(
+        {{.table = words, .ids = ids}, {.table = places, .ids = g.positions(), .offset = 2}, {.table = types, .offset = 1}}));
     x = norm(x, e.gain, e.bias);
   }
   for (const EncoderLayer& layer : e.layers) {

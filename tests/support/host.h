@@ -18,9 +18,8 @@ using HostRun = void (*)(void* self, int tasks, void (*task)(void* arg, int inde
 inline std::shared_ptr<Executor> host(int width, HostRun run) {
   static std::vector<std::unique_ptr<HostThreads>> kept;
   kept.push_back(std::make_unique<HostThreads>(HostThreads{width}));
-  auto executor = host_executor({.self = kept.back().get(),
-                                 .width = [](void* self) { return static_cast<HostThreads*>(self)->width; },
-                                 .run = run});
+  auto executor = host_executor(
+      {.self = kept.back().get(), .width = [](void* self) { return static_cast<HostThreads*>(self)->width; }, .run = run});
   return executor.ok() ? *executor : nullptr;
 }
 inline std::shared_ptr<Executor> serial_host(int width) {
