@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -19,11 +20,21 @@ inline void* count_and_allocate(size_t size, size_t alignment) {
 }
 }  // namespace saccade::test
 
-[[gnu::noinline]] void* operator new(size_t size) { return saccade::test::count_and_allocate(size, 1); }
-[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
-  return saccade::test::count_and_allocate(size, static_cast<size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
-[[gnu::noinline]] void operator delete(void* at, size_t) noexcept { std::free(at); }
-[[gnu::noinline]] void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }
-[[gnu::noinline]] void operator delete(void* at, size_t, std::align_val_t) noexcept { std::free(at); }
+// Every form, so that no form of a sanitizer or of the library meets ours. Not inlined: GCC would pair new with free, and warn.
+#define SACCADE_NEW(brackets)                                                                                       \
+  [[gnu::noinline]] void* operator new brackets(size_t size) { return saccade::test::count_and_allocate(size, 1); } \
+  [[gnu::noinline]] void* operator new brackets(size_t size, std::align_val_t alignment) {                          \
+    return saccade::test::count_and_allocate(size, static_cast<size_t>(alignment));                                 \
+  }                                                                                                                 \
+  [[gnu::noinline]] void* operator new brackets(size_t size, const std::nothrow_t&) noexcept {                      \
+    saccade::test::allocation_count.fetch_add(1, std::memory_order_relaxed);                                        \
+    return std::malloc(size);                                                                                       \
+  }                                                                                                                 \
+  [[gnu::noinline]] void operator delete brackets(void* at) noexcept { std::free(at); }                             \
+  [[gnu::noinline]] void operator delete brackets(void* at, size_t) noexcept { std::free(at); }                     \
+  [[gnu::noinline]] void operator delete brackets(void* at, std::align_val_t) noexcept { std::free(at); }           \
+  [[gnu::noinline]] void operator delete brackets(void* at, size_t, std::align_val_t) noexcept { std::free(at); }   \
+  [[gnu::noinline]] void operator delete brackets(void* at, const std::nothrow_t&) noexcept { std::free(at); }
+SACCADE_NEW()
+SACCADE_NEW([])
+#undef SACCADE_NEW
