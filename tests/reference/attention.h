@@ -37,7 +37,7 @@ inline AttentionResult attention(const kernels::AttentionArgs& a, size_t queries
   result.weights.assign(queries * a.keys, 0.0);
   result.scores.assign(queries * a.keys, 0.0);
   for (size_t i = 0; i < queries; ++i) {
-    double* raw = &result.scores[i * a.keys];
+    double* raw = result.scores.data() + i * a.keys;
     std::vector<double> s(a.keys);
     double m = -kInf;
     bool nan = false;
