@@ -46,6 +46,7 @@ class CheckedAttention {
   }
   template <class T>
   static T* at(const HeadsView<T>& view, int64_t b, int64_t h, std::span<const int64_t> offsets) {
+    if (view.data == nullptr) return nullptr;  // of a tensor without rows
     return view.data + (offsets.empty() ? b * view.batch_stride : offsets[b] * view.row_stride) + h * view.head_stride;
   }
 };

@@ -101,7 +101,7 @@ inline Placed place(const std::vector<float>* dense, Memory memory, int64_t batc
     for (int64_t b = 0; b < batch; ++b) {
       for (int64_t h = 0; h < heads; ++h) {
         for (int64_t i = 0; i < length(b); ++i)
-          std::copy_n(&(*dense)[((b * heads + h) * rows + i) * width], width, view.data + at(b, h, i));
+          std::copy_n(dense->data() + ((b * heads + h) * rows + i) * width, width, view.data + at(b, h, i));
       }
     }
   }
@@ -150,7 +150,7 @@ inline Run run(const Problem& p, Workspace& workspace, Memory memory = Memory::k
     for (int64_t h = 0; h < p.heads; ++h) {
       for (int64_t i = 0; i < written; ++i) {
         float* row = out.view.data + start + h * out.view.head_stride + i * out.view.row_stride;
-        std::copy_n(row, p.value_dim, &s.out[((b * p.heads + h) * p.queries + i) * p.value_dim]);
+        std::copy_n(row, p.value_dim, s.out.data() + ((b * p.heads + h) * p.queries + i) * p.value_dim);
         std::memset(row, 0xff, p.value_dim * sizeof(float));
       }
     }
@@ -204,11 +204,11 @@ inline Solution<double> solve(const Problem& p) {
       if (o.mask.data != nullptr) a.mask = mask.data(), a.mask_row_stride = a.keys, a.mask_column_stride = 1;
       const auto r = reference::attention(a, static_cast<size_t>(nq), p.k.data() + kv * p.keys * p.head_dim, a.head_dim,
                                           p.v.data() + kv * p.keys * p.value_dim, a.value_dim);
-      std::copy(r.out.begin(), r.out.end(), &s.out[row0 * p.value_dim]);
-      std::copy(r.lse.begin(), r.lse.end(), &s.lse[row0]);
+      std::copy(r.out.begin(), r.out.end(), s.out.data() + row0 * p.value_dim);
+      std::copy(r.lse.begin(), r.lse.end(), s.lse.data() + row0);
       for (int64_t i = 0; i < nq; ++i) {
-        std::copy_n(r.weights.begin() + i * nk, nk, &s.weights[(row0 + i) * p.keys]);
-        std::copy_n(r.scores.begin() + i * nk, nk, &s.scores[(row0 + i) * p.keys]);
+        std::copy_n(r.weights.begin() + i * nk, nk, s.weights.data() + (row0 + i) * p.keys);
+        std::copy_n(r.scores.begin() + i * nk, nk, s.scores.data() + (row0 + i) * p.keys);
       }
     }
   }

@@ -195,8 +195,14 @@ TEST(Attention, NothingToDoIsLegal) {
     const Problem p(random, batch, 2, 2, queries, keys, 8, 8);
     for (Memory memory : kMemories) test::expect_close(p, expect_run(p, w, memory), test::solve(p), name(memory));
   }
-  AttentionArgs none{.head_dim = 8};
-  EXPECT_TRUE(attention(none, w).ok());
+  // Tensors without rows need no memory.
+  EXPECT_TRUE(attention({.head_dim = 8}, w).ok());
+  EXPECT_TRUE(attention({.batch = 2, .heads = 3, .head_dim = 8}, w).ok());
+  const float q[3 * 8] = {};
+  float out[3 * 8];
+  std::fill(std::begin(out), std::end(out), 77.0f);
+  EXPECT_TRUE(attention({.batch = 3, .queries = 1, .head_dim = 8, .q = bshd(q, 1, 1, 8), .out = bshd(out, 1, 1, 8)}, w).ok());
+  EXPECT_EQ(std::count(std::begin(out), std::end(out), 0.0f), 24);
 }
 
 // ------------------------------------------------------------------------------------------------------------ 64-bit offsets
