@@ -16,21 +16,14 @@ SACCADE_INLINE void exp2_nonpositive_each(Vec<float, Arch> (&x)[N]) {
   const V magic(kRound + 127.0f), lowest(-127.0f), one(1.0f);
   V t[N], y[N];
   constexpr size_t kTerms = sizeof(kExp2) / sizeof(kExp2[0]);
-#pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) x[v] = max<Arch>(lowest, x[v]);
-#pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) t[v] = x[v] + magic;
-#pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) x[v] = x[v] - (t[v] - magic);
-#pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) y[v] = fma<Arch>(V(kExp2[kTerms - 1]), x[v], V(kExp2[kTerms - 2]));
   for (size_t i = kTerms - 2; i-- > 0;) {
-#pragma GCC unroll 8
     for (size_t v = 0; v < N; ++v) y[v] = fma<Arch>(y[v], x[v], V(kExp2[i]));
   }
-#pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) y[v] = fma<Arch>(x[v], y[v], one);
-#pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) x[v] = y[v] * pow2_of_field<Arch>(t[v]);
 }
 
@@ -39,10 +32,8 @@ template <class Arch, size_t N>
 SACCADE_INLINE void exp_vectors(float* s, Vec<float, Arch> max, Vec<float, Arch> factor, Vec<float, Arch> (&sum)[4]) {
   constexpr size_t kWidth = kLanes<Arch>;
   Vec<float, Arch> x[N];
-#pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) x[v] = (load<Arch>(s + v * kWidth) - max) * factor;
   exp2_nonpositive_each<Arch, N>(x);
-#pragma GCC unroll 8
   for (size_t v = 0; v < N; ++v) {
     store<Arch>(s + v * kWidth, x[v]);
     sum[v] = sum[v] + x[v];

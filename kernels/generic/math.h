@@ -1,11 +1,11 @@
-// exp2, exp, erf, tanh and the activations, without a branch and, but for tanh, sigmoid, SiLU and tanh-GELU, without a division.
+// exp2, erf, tanh and the activations, without a branch and, but for tanh, sigmoid, SiLU and tanh-GELU, without a division.
 //
 // Each is a clamp, a polynomial and a power of two: 2^P = 2^n (1 + r q(r)) with n the whole number nearest to P and r = P - n.
 // Adding 1.5 * 2^23 rounds to nearest and leaves n in the low bits of the sum, so 2^n costs one shift. Where P is a product, r
 // comes from an FMA and P itself is never rounded. The polynomials come from tools/fit_math.py.
 //
 // Largest errors (tests/kernels/math_test.cc; ulp of the result, normal results; NaN gives NaN):
-//   exp2 1.5 ulp on [-126, 128), 0 below, +inf above        exp, erf, tanh, sigmoid, SiLU 4 ulp
+//   exp2 1.5 ulp on [-126, 128), 0 below, +inf above        erf, tanh, sigmoid, SiLU 4 ulp
 //   GELU, both forms: 4 eps max(|gelu(x)|, |x| / 100), eps = 2^-23, with the tail for x < 0 computed as such and never as 1 - ...
 #pragma once
 
@@ -72,18 +72,6 @@ SACCADE_INLINE Vec<float, Arch> exp_remainder(Vec<float, Arch> x, Vec<float, Arc
   return fnma<Arch>(n, broadcast<Arch>(-2.12194440e-4f), x);
 }
 constexpr float kLog2E = 1.44269504f;
-
-// e^x; 0 below -87.33 (where it is no longer normal), +inf above 88.72.
-template <class Arch>
-SACCADE_INLINE Vec<float, Arch> exp(Vec<float, Arch> x) {
-  const Vec<float, Arch> magic = broadcast<Arch>(kRound);
-  const Vec<float, Arch> t = fma<Arch>(x, broadcast<Arch>(kLog2E), magic);
-  const Vec<float, Arch> r = exp_remainder<Arch>(x, t - magic);
-  Vec<float, Arch> y = add_to_field<Arch>(fma<Arch>(r, horner<Arch>(kExp, r), broadcast<Arch>(1.0f)), t);
-  y = fma<Arch>(x, broadcast<Arch>(0.0f), y);
-  y = select_less<Arch>(broadcast<Arch>(88.7228317f), x, broadcast<Arch>(__builtin_inff()), y);
-  return select_less<Arch>(x, broadcast<Arch>(-87.3365402f), broadcast<Arch>(0.0f), y);
-}
 
 // 2^P - 1 for P = a b <= 0, |P| < 126: 2^n r q(r) + (2^n - 1). Near 0 n is 0, so nothing cancels.
 template <class Arch>

@@ -3,7 +3,7 @@
 #   library.sh NM LIBRARY [READELF NEEDED_PATTERN]
 set -euo pipefail
 nm=$1 library=$2
-calls='abort|_?exit|_Exit|quick_exit|__assert_fail|(__)?(v?f?printf|v?dprintf)(_chk)?|f?puts|putchar|putc|perror|stdout|stderr|std::(cout|cerr|clog)|std::terminate\(\)'
+calls='abort|_?exit|_Exit|quick_exit|__assert_fail|(__)?(v?f?printf|v?dprintf)(_chk)?|f?puts|putchar|putc|perror|stdout|stderr|std::(cout|cerr|clog)'
 case $library in
   *.so*) symbols=$("$nm" -DC --undefined-only "$library") ;;
   *) symbols=$("$nm" -C --undefined-only "$library") ;;

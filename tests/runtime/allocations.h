@@ -19,11 +19,11 @@ inline void* count_and_allocate(size_t size, size_t alignment) {
 }
 }  // namespace saccade::test
 
-void* operator new(size_t size) { return saccade::test::count_and_allocate(size, 1); }
-void* operator new(size_t size, std::align_val_t alignment) {
+[[gnu::noinline]] void* operator new(size_t size) { return saccade::test::count_and_allocate(size, 1); }
+[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
   return saccade::test::count_and_allocate(size, static_cast<size_t>(alignment));
 }
-void operator delete(void* at) noexcept { std::free(at); }
-void operator delete(void* at, size_t) noexcept { std::free(at); }
-void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }
-void operator delete(void* at, size_t, std::align_val_t) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at, size_t) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at, size_t, std::align_val_t) noexcept { std::free(at); }
