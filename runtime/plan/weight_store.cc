@@ -1,6 +1,7 @@
 #include "runtime/plan/weight_store.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "runtime/graph/check.h"
@@ -9,7 +10,28 @@ namespace saccade {
 inline namespace v0 {
 namespace {
 
-// A weight's numbers as f32 and the two strides that kernels address them by. 16-bit ones are widened into `copy`.
+// Files are mapped as they are: a matrix may lie at any address, which no float pointer may.
+bool readable_as_f32(const void* data, Dtype dtype) {
+  return dtype == Dtype::kF32 && reinterpret_cast<uintptr_t>(data) % alignof(float) == 0;
+}
+
+// Rows of any float type at any address, as dense f32 rows.
+void copy_rows(const void* data, Dtype dtype, int64_t rows, int64_t width, int64_t stride, const kernels::KernelTable& table,
+               float* y) {
+  std::vector<uint16_t> aligned(dtype == Dtype::kF32 ? 0 : static_cast<size_t>(width));
+  for (int64_t row = 0; row < rows; ++row, y += width) {
+    const char* from = static_cast<const char*>(data) + row * stride * size_of(dtype);
+    const size_t bytes = static_cast<size_t>(width * size_of(dtype));
+    if (dtype == Dtype::kF32) {
+      std::memcpy(y, from, bytes);
+    } else {
+      std::memcpy(aligned.data(), from, bytes);
+      table.widen({.x = aligned.data(), .count = aligned.size(), .bfloat16 = dtype == Dtype::kBf16, .y = y});
+    }
+  }
+}
+
+// A weight's numbers as f32, in `copy` where they do not lie so in memory, and the two strides that kernels address them by.
 struct Source {
   const float* data;
   int64_t in_stride, out_stride;
@@ -21,14 +43,9 @@ Source f32_source(const Weight& weight, const kernels::KernelTable& table, std::
   const int64_t width = in_out ? weight.out : weight.in;
   int64_t stride = weight.stride == 0 ? width : weight.stride;
   const float* data = static_cast<const float*>(weight.data);
-  if (weight.dtype != Dtype::kF32) {
+  if (!readable_as_f32(weight.data, weight.dtype)) {
     copy.resize(static_cast<size_t>(rows * width));
-    for (int64_t row = 0; row < rows; ++row) {
-      table.widen({.x = static_cast<const uint16_t*>(weight.data) + row * stride,
-                   .count = static_cast<size_t>(width),
-                   .bfloat16 = weight.dtype == Dtype::kBf16,
-                   .y = copy.data() + row * width});
-    }
+    copy_rows(weight.data, weight.dtype, rows, width, stride, table, copy.data());
     data = copy.data(), stride = width;
   }
   return in_out ? Source{data, stride, 1} : Source{data, 1, stride};
@@ -159,20 +176,14 @@ std::vector<std::shared_ptr<const PreparedLinear>> WeightStore::prepare(const Gr
 
 const float* WeightStore::f32_rows(const Table& table, const kernels::KernelTable& kernels, int64_t& stride) {
   stride = table.stride == 0 ? table.width : table.stride;
-  if (table.dtype == Dtype::kF32) return static_cast<const float*>(table.data);
+  if (readable_as_f32(table.data, table.dtype)) return static_cast<const float*>(table.data);
   const auto same = [&](const Widened& one) {
     return one.data == table.data && one.rows == table.rows && one.width == table.width && one.stride == stride;
   };
   auto found = std::find_if(widened_.begin(), widened_.end(), same);
   if (found == widened_.end()) {
     AlignedBlock block = new_block(static_cast<size_t>(table.rows * table.width) * sizeof(float));
-    float* rows = block.floats();
-    for (int64_t row = 0; row < table.rows; ++row) {
-      kernels.widen({.x = static_cast<const uint16_t*>(table.data) + row * stride,
-                     .count = static_cast<size_t>(table.width),
-                     .bfloat16 = table.dtype == Dtype::kBf16,
-                     .y = rows + row * table.width});
-    }
+    copy_rows(table.data, table.dtype, table.rows, table.width, stride, kernels, block.floats());
     widened_.push_back({table.data, table.rows, table.width, stride, std::move(block)});
     found = widened_.end() - 1;
   }

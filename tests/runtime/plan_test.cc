@@ -1,6 +1,9 @@
 // What Plan::compile decides: fusions, shared weights, refusals; and what a plan tells about itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/support/isa.h"
@@ -158,11 +161,6 @@ TEST(Plan, FlopsAndMemoryAreThoseOfTheBatch) {
 
 // ---- weights
 
-struct Counted {
-  std::vector<float> data;
-  std::shared_ptr<int> alive = std::make_shared<int>(0);
-};
-
 TEST(Plan, PlansOfOneGraphShareTheirWeights) {
   const EncoderWeights e = random_encoder(kBert, 1);
   const Graph graph = encoder_graph(e, {.tokens = true, .pooled = true});
@@ -240,6 +238,34 @@ TEST(Plan, SixteenBitWeightsAreWidened) {
     results[narrow].resize(40);
     const Status status = context->run(batch, {{"ids", packed(ConstMatrix(ids.data(), 4))}},
                                        {{"y", packed(Matrix(results[narrow].data(), 4, 10))}});
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
+// Matrices of a mapped file lie at any address.
+TEST(Plan, WeightsAndTablesMayLieAtAnyAddress) {
+  Random random(3);
+  const std::vector<float> w = random_vector(random, 24 * 10, 0, 1), table = random_vector(random, 7 * 24, 0, 1);
+  std::vector<char> odd_w(w.size() * 4 + 1), odd_table(table.size() * 4 + 3);
+  std::memcpy(odd_w.data() + 1, w.data(), w.size() * 4);
+  std::memcpy(odd_table.data() + 3, table.data(), table.size() * 4);
+  std::vector<float> results[2];
+  for (bool odd : {false, true}) {
+    Graph g;
+    const Table rows(odd ? static_cast<const void*>(odd_table.data() + 3) : table.data(), Dtype::kF32, 7, 24);
+    const Weight weight(odd ? static_cast<const void*>(odd_w.data() + 1) : w.data(), Dtype::kF32, 24, 10, Layout::kOutIn);
+    g.output("y", g.linear(g.embedding({{.table = rows, .ids = g.ids("ids")}}), weight));
+    auto plan = Plan::compile(g);
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    auto context = Context::create(*plan, {.threads = 1});
+    ASSERT_TRUE(context.ok());
+    const std::vector<int32_t> ids = {0, 3, 6, 1};
+    Batch batch;
+    batch.assign_lengths(std::vector<int64_t>{3, 1});
+    results[odd].resize(40);
+    const Status status =
+        context->run(batch, {{"ids", packed(ConstMatrix(ids.data(), 4))}}, {{"y", packed(Matrix(results[odd].data(), 4, 10))}});
     ASSERT_TRUE(status.ok()) << status.to_string();
   }
   EXPECT_EQ(results[0], results[1]);
