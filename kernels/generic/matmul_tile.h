@@ -82,7 +82,7 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
   // Weights asked for ahead: a line a k. Low tiles wait for memory and ask in three places in turn, each of which the processor's
   // own prefetcher takes up as a stream of its own (4 rows, weights in memory: 0.75 of the bandwidth instead of 0.61). Several
   // panels are several streams and do without.
-  constexpr bool kAhead = kPanels == 1, kThree = kRows <= 6;
+  constexpr bool kAsksAhead = kPanels == 1, kThree = kRows <= 6;
   const size_t next_step = t.next_step;
   const char* next = t.next;
   const char* second = next + t.k / 3 * next_step;
@@ -92,7 +92,7 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
   const float* const a_end = a + t.k;
   for (; a != a_end; ++a, b += Tiles<Arch>::nr) {
     if constexpr (kRows + kPanels > 9) row.keep();
-    if constexpr (kAhead) {
+    if constexpr (kAsksAhead) {
       prefetch_read(next);
       next += next_step;
       if constexpr (kThree) {
