@@ -1,6 +1,5 @@
 // saccade bench: encoder, attention and peak through the public API (bench_kernels.cc has the kernels).
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <charconv>
@@ -15,12 +14,6 @@
 namespace saccade::tool {
 namespace {
 
-int64_t peak_rss_bytes() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<int64_t>(usage.ru_maxrss) * 1024;  // Linux counts KiB
-}
-
 // Numbers separated by commas or white space.
 std::vector<int64_t> read_lengths(const std::string& file) {
   std::ifstream stream(file);
@@ -33,7 +26,8 @@ std::vector<int64_t> read_lengths(const std::string& file) {
       int64_t length = -1;
       const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), length);
       if (code != std::errc() || end != word.data() + word.size() || length < 0 || length > kMaxLength) {
-        throw Failure(kFailure, fmt::format("{}: line {}: '{}' is no length from 0 to {}", printable(file), number, printable(word, 40), kMaxLength));
+        throw Failure(kFailure, fmt::format("{}: line {}: '{}' is no length from 0 to {}", printable(file), number,
+                                            printable(word, 40), kMaxLength));
       }
       lengths.push_back(length);
     }
@@ -66,7 +60,8 @@ int run_bench_encoder(const BenchEncoderOptions& options) {
   const double peak = measure_peak_of(setup.isa, setup.threads);
   const Plan plan = [&] {
     const Progress progress("generating and packing weights");
-    return take(Plan::compile(encoder_graph(generate_weights(shape, longest)), {.isa = setup.isa, .outputs = {"vectors"}, .release_weights = true}));
+    return take(Plan::compile(encoder_graph(generate_weights(shape, longest)),
+                              {.isa = setup.isa, .outputs = {"vectors"}, .release_weights = true}));
   }();
   Context context = take(Context::create(plan, {.threads = setup.threads, .executor = setup.executor}));
   Batch batch;
@@ -80,10 +75,11 @@ int run_bench_encoder(const BenchEncoderOptions& options) {
 
   BenchReport report{.command = "bench encoder", .title = {}, .setup = setup, .timing = timing, .peak_before = peak};
   report.flops = encoder_flops(shape, lengths);
-  report.title = fmt::format("encoder of {} layers, {} wide, {} heads, FFN {}; {} sequences, {} tokens (padded: {}); ids to vectors, no tokenizing",
-                             shape.layers, shape.width, shape.heads, shape.ffn, sequences, thousands(static_cast<double>(tokens)),
-                             thousands(static_cast<double>(sequences * longest)));
-  report.more = {{"sequences", sequences}, {"tokens", tokens}, {"arena_bytes", context.arena_bytes()}, {"peak_rss_bytes", peak_rss_bytes()}};
+  report.title = fmt::format(
+      "encoder of {} layers, {} wide, {} heads, FFN {}; {} sequences, {} tokens (padded: {}); ids to vectors, no tokenizing",
+      shape.layers, shape.width, shape.heads, shape.ffn, sequences, thousands(static_cast<double>(tokens)),
+      thousands(static_cast<double>(sequences * longest)));
+  report.more = {{"sequences", sequences}, {"tokens", tokens}, {"arena_bytes", context.arena_bytes()}};
   if (!timing.seconds.empty()) {
     const double rate = static_cast<double>(tokens) / timing.min();
     report.more.emplace_back("useful_tokens_per_second", rate);
@@ -123,8 +119,8 @@ int run_bench_attention(const BenchAttentionOptions& options) {
   const double pairs = options.causal ? n * (n + 1) / 2 : n * n;
   BenchReport report{.command = "bench attention", .title = {}, .setup = setup, .timing = timing, .peak_before = peak};
   report.flops = 4 * static_cast<double>(options.batch * options.heads * dim) * pairs;
-  report.title = fmt::format("attention(), f32 [batch {}, length {}, heads {}, head_dim {}]{}", options.batch, length, options.heads, dim,
-                             options.causal ? ", causal (live pairs count)" : "");
+  report.title = fmt::format("attention(), f32 [batch {}, length {}, heads {}, head_dim {}]{}", options.batch, length,
+                             options.heads, dim, options.causal ? ", causal (live pairs count)" : "");
   report.more = {{"workspace_bytes", workspace.bytes()}};
   report.lines.emplace_back("workspace", bytes_text(workspace.bytes()));
   return print_bench(report, options.json);
@@ -135,14 +131,12 @@ int run_bench_peak(const BenchOptions& options) {
   double peak = 0;
   int exit = kDone;
   try {
-    Progress progress("measuring the FMA peak");
     for (int r = 0; r < options.repeat; ++r) {
-      progress.at(r, options.repeat);
       throw_if_interrupted();
       peak = std::max(peak, measure_peak_of(setup.isa, setup.threads));
     }
   } catch (const Interrupted&) {
-    exit = kInterrupted;
+    exit = interrupted();
   }
   if (options.json) {
     print_numbers("bench peak", setup, {{"peak_gflops", peak}});

@@ -23,7 +23,7 @@ const kernels::KernelTable& table_of(const Setup& setup) {
 
 // Floats on a cache line, as the runtime's arena gives them.
 struct Aligned {
-  explicit Aligned(size_t size) : data(new (std::align_val_t{64}) float[size]) {}
+  explicit Aligned(size_t size) : data(new(std::align_val_t{64}) float[size]) {}
   ~Aligned() { ::operator delete[](data, std::align_val_t{64}); }
   Aligned(const Aligned&) = delete;
   Aligned& operator=(const Aligned&) = delete;
@@ -49,19 +49,23 @@ void share_rows(Executor& executor, size_t count, const Rows& rows) {
   check(executor.run(executor.width(), task, &call));
 }
 
-double gigabytes_per_second(size_t floats, double seconds) { return static_cast<double>(floats * sizeof(float)) / seconds * 1e-9; }
+double gigabytes_per_second(size_t floats, double seconds) {
+  return static_cast<double>(floats * sizeof(float)) / seconds * 1e-9;
+}
 
 }  // namespace
 
 int run_bench_matmul(const BenchMatmulOptions& options) {
   const Setup setup = make_setup(options);
   const kernels::KernelTable& t = table_of(setup);
-  const auto rows = static_cast<size_t>(options.rows), in = static_cast<size_t>(options.in), out = static_cast<size_t>(options.out);
+  const auto rows = static_cast<size_t>(options.rows), in = static_cast<size_t>(options.in),
+             out = static_cast<size_t>(options.out);
   Aligned a(rows * in), w(in * out), c(rows * out), panels(kernels::pack_weight_floats(t, in, out));
   a.fill(rows * in, 1);
   w.fill(in * out, 2);
   const size_t panel_count = kernels::round_up(out, t.nr) / t.nr;
-  t.pack_weight({.w = w.data, .in = in, .out = out, .in_stride = out, .out_stride = 1, .panels = panels.data, .panel_end = panel_count});
+  t.pack_weight(
+      {.w = w.data, .in = in, .out = out, .in_stride = out, .out_stride = 1, .panels = panels.data, .panel_end = panel_count});
   const int64_t l2 = machine().l2_bytes;
   const auto part = [&](size_t begin, size_t end) {
     kernels::MatmulArgs args;
@@ -115,7 +119,8 @@ int run_bench_softmax(const BenchSoftmaxOptions& options) {
     report.more.emplace_back("elements_per_second", elements);
     report.more.emplace_back("gbs", gigabytes_per_second(2 * rows * width, timing.min()));
     report.lines.emplace_back("elements/s", fmt::format("{} G", significant(elements * 1e-9)));
-    report.lines.emplace_back("GB/s", fmt::format("{} (read + written)", significant(gigabytes_per_second(2 * rows * width, timing.min()))));
+    report.lines.emplace_back(
+        "GB/s", fmt::format("{} (read + written)", significant(gigabytes_per_second(2 * rows * width, timing.min()))));
   }
   return print_bench(report, options.json);
 }

@@ -40,12 +40,15 @@ bool is_wide(char32_t c) {
 }
 
 bool is_zero_width(char32_t c) {
-  return (c >= 0x300 && c <= 0x36f) || (c >= 0x200b && c <= 0x200f) || (c >= 0xfe00 && c <= 0xfe0f) || (c >= 0x20d0 && c <= 0x20ff);
+  return (c >= 0x300 && c <= 0x36f) || (c >= 0x200b && c <= 0x200f) || (c >= 0xfe00 && c <= 0xfe0f) ||
+         (c >= 0x20d0 && c <= 0x20ff);
 }
 
 int columns_of(char32_t c) { return is_zero_width(c) ? 0 : is_wide(c) ? 2 : 1; }
 
-bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069); }
+bool is_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
 
 }  // namespace
 
@@ -61,6 +64,11 @@ const std::atomic<bool>& stop_flag() { return stop; }
 
 void throw_if_interrupted() {
   if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
+}
+
+Exit interrupted() {
+  fmt::print(stderr, "saccade: interrupted\n");
+  return kInterrupted;
 }
 
 void check(const Status& status) {
@@ -141,7 +149,8 @@ std::string bytes_text(int64_t bytes) {
   double value = static_cast<double>(bytes);
   size_t unit = 0;
   for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
-  return fmt::format("{} {}", value < 1000 ? fmt::format("{:.4g}", std::round(value * 10) / 10) : fmt::format("{:.0f}", value), units[unit]);
+  return fmt::format("{} {}", value < 1000 ? fmt::format("{:.4g}", std::round(value * 10) / 10) : fmt::format("{:.0f}", value),
+                     units[unit]);
 }
 
 Progress::Progress(std::string what) : what_(std::move(what)), thread_([this] { watch(); }) {}

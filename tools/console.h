@@ -35,6 +35,7 @@ struct Interrupted {};
 void catch_interrupts();
 const std::atomic<bool>& stop_flag();
 void throw_if_interrupted();
+Exit interrupted();  // says so on stderr, after what is there was printed
 
 // Turns what the library returns into exceptions: kCancelled into Interrupted, other errors into Failure.
 void check(const Status& status);

@@ -24,7 +24,8 @@ Json example_json(const ExampleRun& run, const Reproduction& reproduction) {
 Json scaling_json(const std::vector<ScalingRow>& rows) {
   Json json = Json::array();
   for (const ScalingRow& row : rows) {
-    json.push_back({{"d", row.d}, {"std", row.std}, {"std_theory", row.std_theory}, {"unscaled", row.unscaled}, {"scaled", row.scaled}});
+    json.push_back(
+        {{"d", row.d}, {"std", row.std}, {"std_theory", row.std_theory}, {"unscaled", row.unscaled}, {"scaled", row.scaled}});
   }
   return json;
 }
@@ -64,10 +65,12 @@ Exit run_parts(const DemoOptions& options, const Setup& setup, Json& results) {
   }
   for (const std::string& line : reproduction.missed) failed(line);
   if (!(run.max_error <= kExampleTolerance)) {
-    failed(fmt::format("largest difference from the expected values is {:.3g}, allowed {:.0e}", run.max_error, kExampleTolerance));
+    failed(
+        fmt::format("largest difference from the expected values is {:.3g}, allowed {:.0e}", run.max_error, kExampleTolerance));
   }
   if (!(run.graph_error <= kExampleTolerance)) {
-    failed(fmt::format("the graph's live rows differ from attention() by {:.3g}, allowed {:.0e}", run.graph_error, kExampleTolerance));
+    failed(fmt::format("the graph's live rows differ from attention() by {:.3g}, allowed {:.0e}", run.graph_error,
+                       kExampleTolerance));
   }
 
   results["peak_gflops"] = measure_peak_of(setup.isa, setup.threads, options.quick ? 5 : 20);
@@ -76,7 +79,8 @@ Exit run_parts(const DemoOptions& options, const Setup& setup, Json& results) {
   results["encoder"] = encoder_json(encoder);
   if (text) print_encoder(encoder, results["peak_gflops"], setup);
   if (!(encoder.max_error <= kEncoderTolerance)) {
-    failed(fmt::format("the encoder differs from the double reference by {:.3g}, allowed {:.0e}", encoder.max_error, kEncoderTolerance));
+    failed(fmt::format("the encoder differs from the double reference by {:.3g}, allowed {:.0e}", encoder.max_error,
+                       kEncoderTolerance));
   }
   return exit;
 }
@@ -90,7 +94,7 @@ int run_demo(const DemoOptions& options) {
   try {
     exit = run_parts(options, setup, results);
   } catch (const Interrupted&) {
-    exit = kInterrupted;
+    exit = interrupted();
   }
   if (options.json) print_envelope("demo", results);
   return exit;

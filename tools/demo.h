@@ -53,8 +53,8 @@ void print_example(const Example& example, const ExampleRun& run, const Reproduc
 // ---- (b) why scores are divided by sqrt(d)
 struct ScalingRow {
   int64_t d = 0;
-  double std_theory = 0;  // sqrt(d)
-  double std = 0;         // of the sampled dot products
+  double std_theory = 0;            // sqrt(d)
+  double std = 0;                   // of the sampled dot products
   double unscaled = 0, scaled = 0;  // mean largest weight
 };
 std::vector<ScalingRow> run_scaling(const Setup& setup);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 #include "tools/console.h"
@@ -37,9 +38,10 @@ struct Work {
   double seconds(Context& context, int64_t width) {
     const auto rows = static_cast<int64_t>(ids.size()), sequences = static_cast<int64_t>(lengths.size());
     const auto begin = std::chrono::steady_clock::now();
-    check(context.run(batch, {{"ids", packed(ConstMatrix(ids.data(), rows))}},
-                      {{"hidden", packed(Matrix(hidden.data(), rows, width))}, {"vectors", packed(Matrix(vectors.data(), sequences, width))}},
-                      {.stop = &stop_flag()}));
+    check(context.run(
+        batch, {{"ids", packed(ConstMatrix(ids.data(), rows))}},
+        {{"hidden", packed(Matrix(hidden.data(), rows, width))}, {"vectors", packed(Matrix(vectors.data(), sequences, width))}},
+        {.stop = &stop_flag()}));
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 };
@@ -106,6 +108,7 @@ EncoderRun run_encoder(const Setup& setup, bool quick) {
   run.shape.layers = sizes.layers;
   run.sequences = sizes.sequences;
   const int64_t width = run.shape.width;
+  auto preparing = std::make_unique<Progress>("preparing the encoder");
   const EncoderWeights weights = generate_weights(run.shape, sizes.longest);
   const Graph graph = encoder_graph(weights);
   const Plan plan = take(Plan::compile(graph, {.isa = setup.isa}));
@@ -120,6 +123,7 @@ EncoderRun run_encoder(const Setup& setup, bool quick) {
   // Both once unmeasured: memory is there and the results can be checked.
   ragged.seconds(context, width);
   full.seconds(context, width);
+  preparing.reset();
   const std::vector<size_t> checked = subset(ragged.lengths);
   run.checked = static_cast<int64_t>(checked.size());
   run.max_error = error_on_subset(weights, ragged, checked);
@@ -138,19 +142,24 @@ EncoderRun run_encoder(const Setup& setup, bool quick) {
 
 void print_encoder(const EncoderRun& run, double peak_gflops, const Setup& setup) {
   const auto& s = run.shape;
-  fmt::print("\n3. An encoder of MiniLM's shape ({} layers, {} wide, {} heads, FFN {}), generated weights\n", s.layers, s.width, s.heads, s.ffn);
-  fmt::print("   {} sequences of up to {} tokens; {} of them checked against double loops: largest difference {:.1e} (allowed {:.0e})\n\n",
-             run.sequences, run.padded_tokens / run.sequences, run.checked, run.max_error, kEncoderTolerance);
+  fmt::print("\n3. An encoder of MiniLM's shape ({} layers, {} wide, {} heads, FFN {}), generated weights\n", s.layers, s.width,
+             s.heads, s.ffn);
+  fmt::print(
+      "   {} sequences of up to {} tokens; {} of them checked against double loops: largest difference {:.1e} (allowed "
+      "{:.0e})\n\n",
+      run.sequences, run.padded_tokens / run.sequences, run.checked, run.max_error, kEncoderTolerance);
   Table table;
   table.add({"", "tokens computed", "seconds", "useful tokens/s", "GFLOP/s", "of peak"});
   const auto row = [&](const char* name, int64_t tokens, double seconds, double gflops) {
-    table.add({name, thousands(static_cast<double>(tokens)), significant(seconds), thousands(static_cast<double>(run.tokens) / seconds),
-               significant(gflops), fmt::format("{:.0f} %", 100 * gflops / peak_gflops)});
+    table.add({name, thousands(static_cast<double>(tokens)), significant(seconds),
+               thousands(static_cast<double>(run.tokens) / seconds), significant(gflops),
+               fmt::format("{:.0f} %", 100 * gflops / peak_gflops)});
   };
   row("as it is", run.tokens, run.seconds, run.gflops);
   row("padded", run.padded_tokens, run.padded_seconds, run.padded_gflops);
   table.print();
-  fmt::print("\n   FMA peak measured just before: {} GFLOP/s on {} thread{}\n", significant(peak_gflops), setup.threads, setup.threads == 1 ? "" : "s");
+  fmt::print("\n   FMA peak measured just before: {} GFLOP/s on {} thread{}\n", significant(peak_gflops), setup.threads,
+             setup.threads == 1 ? "" : "s");
 }
 
 }  // namespace saccade::tool

@@ -1,4 +1,5 @@
-// Part (a): five tokens, two of them padding, through a graph and through attention(), beside the numbers that were printed for it.
+// Part (a): five tokens, two of them padding, through a graph and through attention(), beside the numbers that were printed for
+// it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,7 +48,8 @@ class Reader {
     tensor.shape = {static_cast<int64_t>(value.size()), static_cast<int64_t>(value[0].size())};
     for (size_t r = 0; r < value.size(); ++r) {
       if (!value[r].is_array() || value[r].empty() || value[r].size() != value[0].size()) {
-        fail(fmt::format("\"{}\" row {} has {} numbers, expected {}", name, r, value[r].is_array() ? value[r].size() : 0, value[0].size()));
+        fail(fmt::format("\"{}\" row {} has {} numbers, expected {}", name, r, value[r].is_array() ? value[r].size() : 0,
+                         value[0].size()));
       }
       for (const Json& x : value[r]) tensor.values.push_back(number(x, name));
     }
@@ -167,7 +169,8 @@ double error_against_expected(const Example& example, const Tensors& tensors) {
   for (const char* name : {"Q", "K", "V", "scores", "scaled", "weights", "output"}) {
     const Json& rows = reader.member(reader.member("expected"), name);
     const Tensor& got = tensors.at(name);
-    if (reader.matrix(rows, name).shape != got.shape) reader.fail(fmt::format("\"expected.{}\" should be [{}, {}]", name, got.shape[0], got.shape[1]));
+    if (reader.matrix(rows, name).shape != got.shape)
+      reader.fail(fmt::format("\"expected.{}\" should be [{}, {}]", name, got.shape[0], got.shape[1]));
     size_t at = 0;
     for (const Json& row : rows) {
       for (const Json& want : row) worst = std::max(worst, difference(got.values[at++], want.get<double>()));
@@ -195,8 +198,10 @@ Example load_example(const std::string& file) {
   example.mask_fill = reader.number(reader.member("mask_fill"), "mask_fill");
 
   const Json &names = reader.member("tokens"), &mask = reader.member("pad_mask");
-  if (!names.is_array() || static_cast<int64_t>(names.size()) != tokens) reader.fail(fmt::format("\"tokens\" should be {} strings", tokens));
-  if (!mask.is_array() || static_cast<int64_t>(mask.size()) != tokens) reader.fail(fmt::format("\"pad_mask\" should be {} numbers", tokens));
+  if (!names.is_array() || static_cast<int64_t>(names.size()) != tokens)
+    reader.fail(fmt::format("\"tokens\" should be {} strings", tokens));
+  if (!mask.is_array() || static_cast<int64_t>(mask.size()) != tokens)
+    reader.fail(fmt::format("\"pad_mask\" should be {} numbers", tokens));
   for (int64_t t = 0; t < tokens; ++t) {
     const Json &name = names[static_cast<size_t>(t)], &keep = mask[static_cast<size_t>(t)];
     if (!name.is_string()) reader.fail(fmt::format("\"tokens\" should be {} strings", tokens));
@@ -232,8 +237,7 @@ ExampleRun run_example(const Example& example, const Setup& setup) {
   batch.assign_lengths(lengths);
   check(projection.run(batch, {{"x", packed(view(std::as_const(t["X"])))}},
                        {{"Q", packed(view(t["Q"]))}, {"K", packed(view(t["K"]))}, {"V", packed(view(t["V"]))}}));
-  Workspace workspace =
-      take(Workspace::create({.threads = setup.threads, .executor = setup.executor, .isa = setup.isa.c_str()}));
+  Workspace workspace = take(Workspace::create({.threads = setup.threads, .executor = setup.executor, .isa = setup.isa.c_str()}));
   attend(t, example, workspace);
 
   std::vector<float> bias;
@@ -271,8 +275,10 @@ Reproduction reproduce(const Example& example, const Tensors& tensors) {
       const std::string name = entry.at("name"), group = entry.at("group");
       const std::vector<int64_t> indices = entry.at("indices");
       const auto tensor = tensors.find(name);
-      if (tensor == tensors.end()) reader.fail(fmt::format("\"printed\" {} names \"{}\", which is no result", p, printable(name, 40)));
-      if (!result.groups.contains(group)) reader.fail(fmt::format("\"printed\" {} has the unknown group \"{}\"", p, printable(group, 40)));
+      if (tensor == tensors.end())
+        reader.fail(fmt::format("\"printed\" {} names \"{}\", which is no result", p, printable(name, 40)));
+      if (!result.groups.contains(group))
+        reader.fail(fmt::format("\"printed\" {} has the unknown group \"{}\"", p, printable(group, 40)));
       const std::vector<int64_t>& shape = tensor->second.shape;
 
       bool reproduced = false;
@@ -284,7 +290,8 @@ Reproduction reproduce(const Example& example, const Tensors& tensors) {
         if (indices.size() != shape.size()) reader.fail(fmt::format("\"printed\" {}: {} has {} indices", p, name, shape.size()));
         int64_t at = 0;
         for (size_t i = 0; i < shape.size(); ++i) {
-          if (indices[i] < 0 || indices[i] >= shape[i]) reader.fail(fmt::format("\"printed\" {}: index {} of {} is outside", p, indices[i], name));
+          if (indices[i] < 0 || indices[i] >= shape[i])
+            reader.fail(fmt::format("\"printed\" {}: index {} of {} is outside", p, indices[i], name));
           at = at * shape[i] + indices[i];
         }
         const double value = entry.at("value"), decimals = entry.at("decimals");
@@ -297,7 +304,8 @@ Reproduction reproduce(const Example& example, const Tensors& tensors) {
         count->reproduced += reproduced ? 1 : 0;
       }
       if (!reproduced) {
-        result.missed.push_back(fmt::format("{}{} was printed as {}, got {} ({})", name, entry.at("indices").dump(), entry.at("value").dump(), got_text,
+        result.missed.push_back(fmt::format("{}{} was printed as {}, got {} ({})", name, entry.at("indices").dump(),
+                                            entry.at("value").dump(), got_text,
                                             printable(entry.value("source_phrase_in_english", ""), 80)));
       }
     } catch (const nlohmann::json::exception&) {
@@ -322,14 +330,16 @@ Cell shaded(float weight) {
   constexpr const char* kGlyphs[] = {"  ", "░░", "▒▒", "▓▓", "██"};
   constexpr int kBackgrounds[] = {234, 17, 19, 26, 39};
   const int level = weight > 0 ? std::clamp(static_cast<int>(std::ceil(weight * 4)), 1, 4) : 0;
-  return {fmt::format("{:.3f} {}", static_cast<double>(weight), kGlyphs[level]), fmt::format("38;5;255;48;5;{}", kBackgrounds[level])};
+  return {fmt::format("{:.3f} {}", static_cast<double>(weight), kGlyphs[level]),
+          fmt::format("38;5;255;48;5;{}", kBackgrounds[level])};
 }
 
 template <class Format>
 void print_matrix(const Example& example, const Tensor& t, bool token_columns, Format format) {
   Table table;
   std::vector<Cell> head = {""};
-  for (int64_t c = 0; c < t.shape[1]; ++c) head.push_back(token_columns ? example.tokens[static_cast<size_t>(c)] : fmt::format("[{}]", c));
+  for (int64_t c = 0; c < t.shape[1]; ++c)
+    head.push_back(token_columns ? example.tokens[static_cast<size_t>(c)] : fmt::format("[{}]", c));
   table.add(head);
   for (int64_t r = 0; r < t.shape[0]; ++r) {
     std::vector<Cell> row = {example.tokens[static_cast<size_t>(r)]};
@@ -361,7 +371,9 @@ void print_example(const Example& example, const ExampleRun& run, const Reproduc
     fmt::print("{}{} {} of {}", separator, group, count.reproduced, count.printed);
     separator = ", ";
   }
-  fmt::print(")\nLargest difference from float64: {:.1e}; live rows of the graph from attention(): {:.1e}\n", run.max_error, run.graph_error);
+  fmt::print(")\nLargest difference from float64: {:.1e}\n", run.max_error);
+  fmt::print("The graph, run with the padding mask, gives the same live rows (largest difference {:.1e}) and zeros elsewhere\n",
+             run.graph_error);
 }
 
 }  // namespace saccade::tool

@@ -16,8 +16,8 @@ namespace {
 constexpr int64_t kRepetitions = 2000, kKeys = 5;
 constexpr int64_t kDims[] = {8, 64, 256};
 
-// The stream that numpy's RandomState(seed).randn draws: Marsaglia's polar method on 53-bit uniforms of MT19937, the second number
-// of a pair first.
+// The stream that numpy's RandomState(seed).randn draws: Marsaglia's polar method on 53-bit uniforms of MT19937, the second
+// number of a pair first.
 class Normals {
  public:
   explicit Normals(uint32_t seed) : engine_(seed) {}
@@ -50,7 +50,8 @@ class Normals {
 
 double mean_largest(const std::vector<float>& weights) {
   double sum = 0;
-  for (auto row = weights.begin(); row != weights.end(); row += kKeys) sum += static_cast<double>(*std::max_element(row, row + kKeys));
+  for (auto row = weights.begin(); row != weights.end(); row += kKeys)
+    sum += static_cast<double>(*std::max_element(row, row + kKeys));
   return sum / static_cast<double>(kRepetitions);
 }
 
@@ -98,8 +99,7 @@ ScalingRow run_dim(int64_t d, Normals& normals, Workspace& workspace) {
 
 std::vector<ScalingRow> run_scaling(const Setup& setup) {
   const Progress progress("simulating scores");
-  Workspace workspace =
-      take(Workspace::create({.threads = setup.threads, .executor = setup.executor, .isa = setup.isa.c_str()}));
+  Workspace workspace = take(Workspace::create({.threads = setup.threads, .executor = setup.executor, .isa = setup.isa.c_str()}));
   Normals normals(7);
   std::vector<ScalingRow> rows;
   for (const int64_t d : kDims) {
@@ -132,8 +132,9 @@ void print_scaling(const Example& example, const std::vector<ScalingRow>& rows) 
   table.add({"d", "std of q·k", "sqrt(d)", "unscaled", "published", "scaled", "published"});
   for (size_t i = 0; i < rows.size(); ++i) {
     const ScalingRow& r = rows[i];
-    table.add({fmt::format("{}", r.d), fmt::format("{:.2f}", r.std), fmt::format("{:.2f}", r.std_theory), fmt::format("{:.4f}", r.unscaled),
-               published(example, "max_weight_unscaled", i), fmt::format("{:.4f}", r.scaled), published(example, "max_weight_scaled", i)});
+    table.add({fmt::format("{}", r.d), fmt::format("{:.2f}", r.std), fmt::format("{:.2f}", r.std_theory),
+               fmt::format("{:.4f}", r.unscaled), published(example, "max_weight_unscaled", i), fmt::format("{:.4f}", r.scaled),
+               published(example, "max_weight_scaled", i)});
   }
   table.print();
 }

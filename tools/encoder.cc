@@ -124,7 +124,8 @@ Graph encoder_graph(const EncoderWeights& weights) {
     const Value a = graph.attention(q, k, v, {.heads = heads});
     const Value o = graph.linear(a, weight_of(layer.wo, width, width, "output"), vector_of(layer.bo));
     x = graph.layer_norm(graph.add(o, x), vector_of(layer.gain1), vector_of(layer.shift1), kNormEps);
-    const Value h = graph.activation(graph.linear(x, weight_of(layer.w1, width, ffn, "up"), vector_of(layer.b1)), Activation::kGelu);
+    const Value h =
+        graph.activation(graph.linear(x, weight_of(layer.w1, width, ffn, "up"), vector_of(layer.b1)), Activation::kGelu);
     const Value y = graph.linear(h, weight_of(layer.w2, ffn, width, "down"), vector_of(layer.b2));
     x = graph.layer_norm(graph.add(y, x), vector_of(layer.gain2), vector_of(layer.shift2), kNormEps);
   }

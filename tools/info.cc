@@ -33,14 +33,14 @@ int run_info(const InfoOptions& options) {
   std::optional<Bandwidth> bandwidth;
   int exit = kDone;
   try {
-    Progress progress("measuring peak and bandwidth");
     peak_one = measure_peak_of(setup.isa, 1);
     throw_if_interrupted();
     peak_all = setup.threads == 1 ? *peak_one : measure_peak_of(setup.isa, setup.threads);
     throw_if_interrupted();
+    const Progress progress("measuring bandwidth");
     bandwidth = take(measure_bandwidth());
   } catch (const Interrupted&) {
-    exit = kInterrupted;
+    exit = interrupted();
   }
 
   if (options.json) {
@@ -63,8 +63,10 @@ int run_info(const InfoOptions& options) {
   const auto line = [](const char* key, const std::string& value) { fmt::print("{:<14}{}\n", key, value); };
   line("saccade", version());
   line("cpu", m.cpu);
-  line("isas", fmt::format("{} chosen; built {}; supported {}", setup.isa, fmt::join(m.isas_built, " "), fmt::join(m.isas_supported, " ")));
-  line("caches", fmt::format("L1d {}, L2 {} a core; L3 {}", bytes_text(m.l1d_bytes), bytes_text(m.l2_bytes), bytes_text(m.l3_bytes)));
+  line("isas", fmt::format("{} chosen; built {}; supported {}", setup.isa, fmt::join(m.isas_built, " "),
+                           fmt::join(m.isas_supported, " ")));
+  line("caches",
+       fmt::format("L1d {}, L2 {} a core; L3 {}", bytes_text(m.l1d_bytes), bytes_text(m.l2_bytes), bytes_text(m.l3_bytes)));
   line("cpus", fmt::format("{} allowed, on {} cores; quota {}", m.logical_cpus, m.physical_cores, quota_text(m.cpu_quota)));
   line("threads", fmt::format("{} (from {})", setup.threads, options.threads > 0 ? "--threads" : m.threads_source));
   line("executor", setup.executor->name());
@@ -75,7 +77,8 @@ int run_info(const InfoOptions& options) {
                                  setup.threads, setup.isa));
   }
   if (bandwidth) {
-    line("bandwidth", fmt::format("read {} GB/s, copy {} GB/s (one thread)", significant(bandwidth->read_gbs), significant(bandwidth->copy_gbs)));
+    line("bandwidth", fmt::format("read {} GB/s, copy {} GB/s (one thread)", significant(bandwidth->read_gbs),
+                                  significant(bandwidth->copy_gbs)));
   }
   return exit;
 }

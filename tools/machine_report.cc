@@ -26,10 +26,12 @@ std::string choose_isa(const std::string& asked, const Machine& machine) {
   const char* source = !asked.empty() ? "--isa" : "SACCADE_FORCE_ISA";
   if (name.empty()) return machine.isa;
   if (!has(machine.isas_built, name)) {
-    throw Failure(kFailure, fmt::format("{} {}: not in this build, which has {}", source, printable(name, 40), fmt::join(machine.isas_built, ", ")));
+    throw Failure(kFailure, fmt::format("{} {}: not in this build, which has {}", source, printable(name, 40),
+                                        fmt::join(machine.isas_built, ", ")));
   }
   if (!has(machine.isas_supported, name)) {
-    throw Failure(kFailure, fmt::format("{} {}: this CPU lacks it; it has {}", source, name, fmt::join(machine.isas_supported, ", ")));
+    throw Failure(kFailure,
+                  fmt::format("{} {}: this CPU lacks it; it has {}", source, name, fmt::join(machine.isas_supported, ", ")));
   }
   return name;
 }
@@ -50,6 +52,7 @@ Setup make_setup(const CommonOptions& options) {
 }
 
 double measure_peak_of(const std::string& isa, int threads, int samples) {
+  const Progress progress("measuring the FMA peak");
   std::vector<Result<double>> peaks(static_cast<size_t>(threads), Status(Code::kInternal, "peak was not measured"));
   {
     std::vector<std::jthread> others;

@@ -56,7 +56,9 @@ std::string suggestion(const CLI::App& command, const std::string& word) {
   }
   for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; })) known.push_back(sub->get_name());
   const std::string asked = word.substr(0, word.find('='));
-  const auto closer = [&](const std::string& a, const std::string& b) { return edit_distance(asked, a) < edit_distance(asked, b); };
+  const auto closer = [&](const std::string& a, const std::string& b) {
+    return edit_distance(asked, a) < edit_distance(asked, b);
+  };
   const auto best = std::min_element(known.begin(), known.end(), closer);
   if (best == known.end() || edit_distance(asked, *best) > std::max<size_t>(2, best->size() / 3)) return "";
   return "did you mean " + *best + "? ";
@@ -102,8 +104,9 @@ class CommandLine {
  public:
   CommandLine() {
     app_.set_version_flag("--version", std::string("saccade ") + SACCADE_VERSION, "Print the version");
-    app_.footer("\nEnvironment: SACCADE_FORCE_ISA, SACCADE_NUM_THREADS (options win), NO_COLOR.\n"
-                "Exit codes: 0 done, 1 failure, 2 usage, 3 a check failed, 130 interrupted.");
+    app_.footer(
+        "\nEnvironment: SACCADE_FORCE_ISA, SACCADE_NUM_THREADS (options win), NO_COLOR.\n"
+        "Exit codes: 0 done, 1 failure, 2 usage, 3 a check failed, 130 interrupted.");
     app_.require_subcommand(0, 1);
     app_.get_formatter()->column_width(34);
     add_demo();
@@ -149,7 +152,11 @@ class CommandLine {
         ->group("Performance");
   }
   void add_size(CLI::App* command, const char* name, int64_t& value, const char* what) {
-    command->add_option(name, value, what)->capture_default_str()->check(range(int64_t{1}, kMaxLength))->type_name("N")->group("Input");
+    command->add_option(name, value, what)
+        ->capture_default_str()
+        ->check(range(int64_t{1}, kMaxLength))
+        ->type_name("N")
+        ->group("Input");
   }
 
   void add_demo() {
@@ -160,8 +167,9 @@ class CommandLine {
         ->type_name("FILE")
         ->group("Input");
     add_common(command, demo_);
-    command->footer("\nExamples:\n  saccade demo\n  saccade demo --quick --isa sse2 --json\n\n"
-                    "Exit code 3: a printed number was not reproduced or a result left its tolerance.");
+    command->footer(
+        "\nExamples:\n  saccade demo\n  saccade demo --quick --isa sse2 --json\n\n"
+        "Exit code 3: a printed number was not reproduced or a result left its tolerance.");
     command->callback([this] { run_ = [this] { return run_demo(demo_); }; });
   }
 
@@ -175,7 +183,9 @@ class CommandLine {
   void add_bench() {
     CLI::App* bench = app_.add_subcommand("bench", "Time an encoder, attention, matmul, softmax or the FMA peak");
     bench->require_subcommand(1);
-    bench->footer("\nExamples:\n  saccade bench encoder --shape bert-base --lengths 12,128,77\n  saccade bench matmul --rows 32 --in 768 --out 3072 --threads 1");
+    bench->footer(
+        "\nExamples:\n  saccade bench encoder --shape bert-base --lengths 12,128,77\n  saccade bench matmul --rows 32 --in 768 "
+        "--out 3072 --threads 1");
 
     CLI::App* encoder = bench->add_subcommand("encoder", "A whole encoder with generated weights, from ids to pooled vectors");
     encoder->add_option("--shape", encoder_.shape, "minilm, bert-base or LAYERS,WIDTH,HEADS,FFN")
@@ -190,18 +200,21 @@ class CommandLine {
             "", "shape"))
         ->type_name("SHAPE")
         ->group("Input");
-    CLI::Option* lengths = encoder->add_option("--lengths", encoder_.lengths, "Tokens of each sequence: 12,128,77  [32 from 8 to 128]")
-                               ->delimiter(',')
-                               ->check(range(int64_t{0}, kMaxLength))
-                               ->type_name("LIST")
-                               ->group("Input");
+    CLI::Option* lengths =
+        encoder->add_option("--lengths", encoder_.lengths, "Tokens of each sequence: 12,128,77  [32 from 8 to 128]")
+            ->delimiter(',')
+            ->check(range(int64_t{0}, kMaxLength))
+            ->type_name("LIST")
+            ->group("Input");
     encoder->add_option("--lengths-file", encoder_.lengths_file, "The same from a file, separated by commas or white space")
         ->check(existing_file())
         ->type_name("FILE")
         ->excludes(lengths)
         ->group("Input");
     finish(encoder, encoder_, [this] { return run_bench_encoder(encoder_); });
-    encoder->footer("\nExamples:\n  saccade bench encoder --lengths 12,128,77 --threads 1\n  saccade bench encoder --shape 4,256,8,1024 --lengths-file lengths.txt --json");
+    encoder->footer(
+        "\nExamples:\n  saccade bench encoder --lengths 12,128,77 --threads 1\n  saccade bench encoder --shape 4,256,8,1024 "
+        "--lengths-file lengths.txt --json");
 
     CLI::App* attention = bench->add_subcommand("attention", "attention() on strided f32 inputs");
     add_size(attention, "--batch", attention_.batch, "Sequences");
@@ -251,7 +264,7 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "saccade: {}\n", failure.what());
     return failure.exit();
   } catch (const Interrupted&) {
-    return kInterrupted;
+    return interrupted();
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "saccade: out of memory\n");
   } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 #include "tools/timing.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,12 @@
 #include "tools/console.h"
 
 namespace saccade::tool {
+
+int64_t peak_rss_bytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;  // Linux counts KiB
+}
 
 double Timing::min() const { return *std::min_element(seconds.begin(), seconds.end()); }
 
@@ -58,20 +65,24 @@ int print_bench(const BenchReport& report, bool json) {
       if (report.flops > 0) numbers.emplace_back("gflops", gflops);
     }
     numbers.emplace_back("peak_gflops", peak);
+    numbers.emplace_back("peak_rss_bytes", peak_rss_bytes());
     numbers.insert(numbers.end(), report.more.begin(), report.more.end());
     print_numbers(report.command, report.setup, numbers);
   } else {
     const auto line = [](const std::string& key, const std::string& value) { fmt::print("{:<18}{}\n", key, value); };
     fmt::print("{}\n{}\n", headline(report.setup), report.title);
     if (any) {
-      line("seconds", fmt::format("{} min, {} median of {}", significant(timing.min()), significant(timing.median()), timing.seconds.size()));
-      if (report.flops > 0) line("GFLOP/s", fmt::format("{}, {:.1f} % of the FMA peak {}", significant(gflops), 100 * gflops / peak, significant(peak)));
+      line("seconds", fmt::format("{} min, {} median of {}", significant(timing.min()), significant(timing.median()),
+                                  timing.seconds.size()));
+      if (report.flops > 0)
+        line("GFLOP/s",
+             fmt::format("{}, {:.1f} % of the FMA peak {}", significant(gflops), 100 * gflops / peak, significant(peak)));
       for (const auto& [key, value] : report.lines) line(key, value);
     } else {
       fmt::print("interrupted before the first result\n");
     }
   }
-  return timing.interrupted ? kInterrupted : kDone;
+  return timing.interrupted ? interrupted() : kDone;
 }
 
 void print_numbers(const std::string& command, const Setup& setup, const Numbers& numbers) {

@@ -17,6 +17,8 @@ struct Timing {
   double median() const;
 };
 
+int64_t peak_rss_bytes();  // largest resident memory of this process so far
+
 // Runs `work` once unmeasured, then `repeat` samples; a sample is as many calls as take 10 ms (one, if one takes longer).
 Timing time_repeats(int repeat, const std::string& what, const std::function<void()>& work);
 

@@ -20,7 +20,8 @@ TEST(Command, AloneTellsHowToUseIt) {
 }
 
 TEST(Command, HelpAndVersion) {
-  for (const char* command : {"", "demo", "info", "bench", "bench encoder", "bench attention", "bench matmul", "bench softmax", "bench peak"}) {
+  for (const char* command :
+       {"", "demo", "info", "bench", "bench encoder", "bench attention", "bench matmul", "bench softmax", "bench peak"}) {
     const Outcome help = run_command(std::string(command) + " --help");
     EXPECT_EQ(help.exit, 0) << command;
     EXPECT_EQ(help.err, "") << command;
@@ -33,12 +34,31 @@ TEST(Command, HelpAndVersion) {
 }
 
 TEST(Command, WrongUseIsExitCode2WithOneLine) {
-  for (const char* arguments :
-       {"--nonsense", "nonsense", "demo --qick", "demo extra", "demo --isa nonsense", "demo --threads 0", "demo --threads -1", "demo --threads x",
-        "demo --example /nonexistent/file.json", "info --isa", "bench", "bench nonsense", "bench encoder --shape tiny", "bench encoder --shape 2,64,3,128",
-        "bench encoder --shape 2,64,2", "bench encoder --shape 2,64,2,128,1", "bench encoder --shape 0,64,2,128", "bench encoder --shape 2,-64,2,128",
-        "bench encoder --lengths 12,x", "bench encoder --lengths 12,-1", "bench encoder --lengths 99999999999999999999",
-        "bench encoder --lengths 5 --lengths-file /dev/null", "bench encoder --repeat 0", "bench matmul --rows 0", "bench attention --head-dim 1.5"}) {
+  for (const char* arguments : {"--nonsense",
+                                "nonsense",
+                                "demo --qick",
+                                "demo extra",
+                                "demo --isa nonsense",
+                                "demo --threads 0",
+                                "demo --threads -1",
+                                "demo --threads x",
+                                "demo --example /nonexistent/file.json",
+                                "info --isa",
+                                "bench",
+                                "bench nonsense",
+                                "bench encoder --shape tiny",
+                                "bench encoder --shape 2,64,3,128",
+                                "bench encoder --shape 2,64,2",
+                                "bench encoder --shape 2,64,2,128,1",
+                                "bench encoder --shape 0,64,2,128",
+                                "bench encoder --shape 2,-64,2,128",
+                                "bench encoder --lengths 12,x",
+                                "bench encoder --lengths 12,-1",
+                                "bench encoder --lengths 99999999999999999999",
+                                "bench encoder --lengths 5 --lengths-file /dev/null",
+                                "bench encoder --repeat 0",
+                                "bench matmul --rows 0",
+                                "bench attention --head-dim 1.5"}) {
     const Outcome outcome = run_command(arguments);
     EXPECT_EQ(outcome.exit, 2) << arguments;
     EXPECT_EQ(outcome.out, "") << arguments;
@@ -60,7 +80,9 @@ TEST(Command, IsaIsForcedByOptionThenVariable) {
   for (const std::string& isa : supported_isas()) {
     EXPECT_EQ(run_command("bench peak --threads 1 --json", "SACCADE_FORCE_ISA=" + isa).json()["results"]["isa"], isa);
     EXPECT_EQ(run_command("bench peak --threads 1 --json --isa " + isa).json()["results"]["isa"], isa);
-    EXPECT_EQ(run_command("bench peak --threads 1 --json --isa " + isa, "SACCADE_FORCE_ISA=" + supported_isas().back()).json()["results"]["isa"], isa);
+    EXPECT_EQ(run_command("bench peak --threads 1 --json --isa " + isa, "SACCADE_FORCE_ISA=" + supported_isas().back())
+                  .json()["results"]["isa"],
+              isa);
   }
 }
 
@@ -90,8 +112,9 @@ TEST(Command, InfoNamesTheMachine) {
   EXPECT_TRUE(document["saccade"].is_string());
   EXPECT_TRUE(document["machine"].is_object());
   const nlohmann::json& results = document["results"];
-  for (const char* key : {"cpu", "isas_built", "isas_supported", "isa", "l1d_bytes", "l2_bytes", "l3_bytes", "logical_cpus", "physical_cores", "cpu_quota",
-                          "threads", "threads_source", "executor", "onednn", "huge_pages", "peak_gflops", "copy_gbs", "read_gbs"}) {
+  for (const char* key :
+       {"cpu", "isas_built", "isas_supported", "isa", "l1d_bytes", "l2_bytes", "l3_bytes", "logical_cpus", "physical_cores",
+        "cpu_quota", "threads", "threads_source", "executor", "onednn", "huge_pages", "peak_gflops", "copy_gbs", "read_gbs"}) {
     EXPECT_TRUE(results.contains(key)) << key;
   }
   EXPECT_GT(results["peak_gflops"], 0.1);

@@ -72,8 +72,8 @@ TEST(Demo, SameResultsAgainAndWithOtherThreads) {
 TEST(Demo, TextShowsTablesAndCounts) {
   const Outcome outcome = run_command("demo --quick");
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
-  for (const char* part : {"<PAD>", "Attention weights", "0.334 ▒▒", "reproduced: 123 of 123", "entry 100 of 100", "shape 10 of 10", "simulation 13 of 13",
-                           "2.83", "published", "0.70", "padded", "GFLOP/s"}) {
+  for (const char* part : {"<PAD>", "Attention weights", "0.334 ▒▒", "reproduced: 123 of 123", "entry 100 of 100",
+                           "shape 10 of 10", "simulation 13 of 13", "2.83", "published", "0.70", "padded", "GFLOP/s"}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part;
   }
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);

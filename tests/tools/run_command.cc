@@ -104,7 +104,8 @@ Outcome run_on_terminal(const std::string& arguments, const std::string& environ
   const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
   if (child == 0) become(shell_line(arguments, environment));
   char buffer[4096];
-  for (ssize_t count = 0; (count = read(terminal, buffer, sizeof buffer)) > 0;) outcome.out.append(buffer, static_cast<size_t>(count));
+  for (ssize_t count = 0; (count = read(terminal, buffer, sizeof buffer)) > 0;)
+    outcome.out.append(buffer, static_cast<size_t>(count));
   close(terminal);
   outcome.exit = exit_code(child);
   return outcome;
