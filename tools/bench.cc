@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <numeric>
 #include <random>
 #include <sstream>
@@ -16,7 +15,7 @@ namespace {
 
 // Numbers separated by commas or white space.
 std::vector<int64_t> read_lengths(const std::string& file) {
-  std::ifstream stream(file);
+  std::istringstream stream(read_file(file));
   std::vector<int64_t> lengths;
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) {
@@ -32,7 +31,6 @@ std::vector<int64_t> read_lengths(const std::string& file) {
       lengths.push_back(length);
     }
   }
-  if (!stream.eof()) throw Failure(kFailure, printable(file) + ": cannot be read");
   if (lengths.empty()) throw Failure(kFailure, printable(file) + ": holds no length");
   return lengths;
 }

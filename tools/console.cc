@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 namespace saccade::tool {
 namespace {
@@ -98,6 +99,16 @@ std::string printable(std::string_view text, int columns) {
     }
   }
   return out;
+}
+
+std::string read_file(const std::string& file) {
+  constexpr size_t kLimit = size_t{16} << 20;
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(kLimit + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream.eof()) throw Failure(kFailure, printable(file) + (stream ? ": more than 16 MiB" : ": cannot be read"));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return text;
 }
 
 bool colours() {

@@ -50,6 +50,9 @@ int display_width(std::string_view text);
 // Text from a file without control characters (a terminal would obey them), cut to `columns`.
 std::string printable(std::string_view text, int columns = 1000);
 
+// The whole file; a Failure when it cannot be read or holds more than 16 MiB (no list of lengths or worked example does).
+std::string read_file(const std::string& file);
+
 // True when stdout is a terminal that shows colours and NO_COLOR is not set.
 bool colours();
 

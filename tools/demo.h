@@ -45,6 +45,10 @@ struct Reproduction {
   std::map<std::string, Count> groups;  // entry, shape, simulation
   std::vector<std::string> missed;      // one line each
 };
+double error_against_expected(const Example& example, const Tensors& tensors);
+// |got - want|; infinite for NaN, so that no comparison can miss it.
+double difference(float got, double want);
+
 // Compares the printed numbers of the example with the tensors of that name.
 Reproduction reproduce(const Example& example, const Tensors& tensors);
 

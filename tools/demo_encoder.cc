@@ -67,10 +67,7 @@ std::vector<size_t> subset(const std::vector<int64_t>& lengths) {
 
 double largest_difference(const float* got, const double* want, size_t count) {
   double worst = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const double error = std::fabs(static_cast<double>(got[i]) - want[i]);
-    worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
-  }
+  for (size_t i = 0; i < count; ++i) worst = std::max(worst, difference(got[i], want[i]));
   return worst;
 }
 

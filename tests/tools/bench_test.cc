@@ -66,6 +66,7 @@ TEST(Bench, RefusesBadLengthsFiles) {
     EXPECT_EQ(outcome.out, "") << text;
     EXPECT_NE(outcome.err.find(file.path()), std::string::npos) << outcome.err;
   }
+  EXPECT_EQ(run_command(kTiny + "--lengths-file /dev/zero").exit, 1);
 }
 
 TEST(Bench, AnInterruptPrintsWhatIsThere) {
