@@ -129,7 +129,10 @@ std::shared_ptr<const PlanData> compile_plan(const GraphData& graph, const PlanO
 
 Result<Plan> Plan::compile(const Graph& graph, const PlanOptions& options) {
   std::shared_ptr<const PlanData> data;
-  Status status = caught([&] { data = compile_plan(graph.data(), options); });
+  Status status = caught([&] {
+    if (!graph.status().ok()) throw Failure{graph.status()};  // and one that was moved from has no data
+    data = compile_plan(graph.data(), options);
+  });
   if (!status.ok()) return status;
   return Plan(std::move(data));
 }

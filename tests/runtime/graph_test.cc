@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/graph/graph_data.h"
+#include "saccade/plan.h"
 #include "saccade/version.h"
 
 namespace saccade {
@@ -124,6 +125,7 @@ TEST(Graph, AMovedGraphIsTheSameGraphAndTheOldOneAnError) {
   EXPECT_FALSE(graph.input("y", 8).valid());
   EXPECT_FALSE(graph.token_set("t").index >= 0);
   graph.output("y", x);
+  EXPECT_EQ(Plan::compile(graph).status().code(), Code::kInvalidArgument);
 }
 
 TEST(Status, NamesItsCode) {
