@@ -446,19 +446,42 @@ TEST(Context, ManyCallersShareAPlan) {
 }
 
 // An executor that claims to have run what it has not.
+// Says that it is done and has called nobody.
+class LazyExecutor : public Executor {
+ public:
+  explicit LazyExecutor(bool concurrent) : concurrent_(concurrent) {}
+  const char* name() const override { return "lazy"; }
+  int width() const override { return 2; }
+  bool concurrent() const override { return concurrent_; }
+  Status run(int, void (*)(void*, int, int), void*) override { return {}; }
+
+ private:
+  bool concurrent_;
+};
+
 TEST(Context, AnExecutorThatDropsTasksIsAnError) {
   const EncoderWeights e = random_encoder(kBert, 1);
   const EncoderBatch batch(kBert, {30, 41, 17, 60}, 2);
   auto plan = Plan::compile(encoder_graph(e, {}));
   ASSERT_TRUE(plan.ok());
-  auto context = Context::create(*plan, {.executor = host(2, [](void*, int, void (*)(void*, int), void*) {})});
-  ASSERT_TRUE(context.ok());
   Batch shape;
   shape.assign_lengths(batch.lengths);
   const std::vector<int32_t> ids = batch.packed_ids();
   std::vector<float> y(ids.size() * 48);
-  const Status status = context->run(shape, {{"ids", packed(ConstMatrix(ids.data(), batch.tokens()))}},
-                                     {{"tokens", packed(Matrix(y.data(), batch.tokens(), 48))}});
+  const auto run = [&](std::shared_ptr<Executor> executor) -> Status {
+    auto context = Context::create(*plan, {.executor = std::move(executor)});
+    if (!context.ok()) return context.status();
+    return context->run(shape, {{"ids", packed(ConstMatrix(ids.data(), batch.tokens()))}},
+                        {{"tokens", packed(Matrix(y.data(), batch.tokens(), 48))}});
+  };
+  // The region counts what was done, whoever the executor is.
+  for (bool concurrent : {false, true}) {
+    const Status status = run(std::make_shared<LazyExecutor>(concurrent));
+    EXPECT_EQ(status.code(), Code::kInternal) << status.to_string();
+    EXPECT_NE(status.message().find("lazy"), std::string::npos) << status.message();
+  }
+  // The host executor counts calls itself, and says what its `run` did wrong.
+  const Status status = run(host(2, [](void*, int, void (*)(void*, int), void*) {}));
   EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.to_string();
   EXPECT_NE(status.message().find("host: run"), std::string::npos) << status.message();
 }

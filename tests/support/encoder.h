@@ -94,7 +94,7 @@ struct EncoderOptions {
 inline Graph encoder_graph(const EncoderWeights& e, const EncoderOptions& options) {
   const EncoderShape& shape = e.shape;
   const int64_t w = shape.width;
-  constexpr float kEps = 1e-6f;
+  constexpr float kNormEps = 1e-6f;
   Graph g;
   int count = 0;
   const auto seen = [&](Value value) {
@@ -103,7 +103,7 @@ inline Graph encoder_graph(const EncoderWeights& e, const EncoderOptions& option
   };
   const auto vector = [](const std::vector<float>& v) { return Vector(v.data(), static_cast<int64_t>(v.size())); };
   const auto norm = [&](Value x, const std::vector<float>& gain, const std::vector<float>& bias) {
-    return seen(shape.modern ? g.rms_norm(x, vector(gain), kEps) : g.layer_norm(x, vector(gain), vector(bias), kEps));
+    return seen(shape.modern ? g.rms_norm(x, vector(gain), kNormEps) : g.layer_norm(x, vector(gain), vector(bias), kNormEps));
   };
   const auto linear = [&](Value x, const LinearWeights& l) { return seen(g.linear(x, l.weight(), l.vector())); };
 
