@@ -89,8 +89,7 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
   const char* third = second + t.k / 3 * next_step;
   const float* a = t.a;
   const float* b = t.panel;
-  const float* const a_end = a + t.k;
-  for (; a != a_end; ++a, b += Tiles<Arch>::nr) {
+  const auto step = [&]() __attribute__((always_inline)) {
     if constexpr (kRows + kPanels > 9) row.keep();
     if constexpr (kAsksAhead) {
       prefetch_read(next);
@@ -119,7 +118,16 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
         keep_order();
       }
     }
+    ++a;
+    b += Tiles<Arch>::nr;
+  };
+  // Two k a round: 1 to 2 % for 24 FMAs more.
+  const float* const a_even = a + t.k / 2 * 2;
+  while (a != a_even) {
+    step();
+    step();
   }
+  if (t.k % 2 != 0) step();
   const size_t c_stride = t.c_stride;
   if (t.add) {
     SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) {
