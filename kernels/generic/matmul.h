@@ -87,7 +87,7 @@ MatmulFinishFunction<Arch> matmul_finish_for(Unary activation) {
   return &matmul_finish<Arch, Unary::kIdentity>;
 }
 
-// One call, at one chunk of k.
+// One block of rows at one chunk of k.
 template <class Arch>
 struct Matmul {
   static constexpr size_t nr = Tiles<Arch>::nr;
@@ -97,17 +97,9 @@ struct Matmul {
   const char* next;  // the running position of what tiles ask for ahead of time
   size_t next_step;
 
-  // Panels [begin, end) for rows [row, row + rows).
-  void strip(const MatmulHeight<Arch>& height, size_t row, size_t rows, size_t begin, size_t end) {
-    while (begin < end) {
-      const size_t panels = end - begin >= height.panels ? height.panels : 1;
-      tile(panels == 1 ? height.narrow : height.wide, row, rows, begin, panels);
-      begin += panels;
-    }
-  }
-
-  void tile(MatmulTileFunction<Arch> function, size_t row, size_t rows, size_t panel, size_t panels) {
-    const size_t column = panel * nr;
+  // `strips` strips of `rows` rows each from `row` on, for panels [panel, panel + panels).
+  void run(MatmulTileFunction<Arch> function, size_t row, size_t rows, size_t strips, size_t panel, size_t panels) {
+    const size_t column = panel * nr, vectors = panels * kPanelVectors<Arch>;
     MatmulTile<Arch> t;
     t.a = args.a + row * args.a_stride + k_begin;
     t.a_stride = args.a_stride;
@@ -116,29 +108,42 @@ struct Matmul {
     t.k = k_count;
     t.next = next;
     t.next_step = next_step;
-    next += next_step * k_count;
     t.bias = last && args.bias != nullptr ? args.bias + column : nullptr;
     t.residual = last && args.residual != nullptr ? args.residual + row * args.residual_stride + column : nullptr;
     t.residual_stride = args.residual_stride;
     t.add = !first;
     t.c_stride = args.c_stride;
-    const size_t vectors = panels * kPanelVectors<Arch>;
     for (size_t v = 0; v < vectors; ++v) t.c[v] = c_at(row, column + v * kLanes<Arch>);
-    for (size_t v = 0; v < vectors; v += kPanelVectors<Arch>) {
-      for (size_t r = 0; r < rows; ++r) prefetch_write(t.c[v] + r * t.c_stride);
-    }
-    const bool whole = column + panels * nr <= args.n;
-    if (whole && (!last || args.activation == Unary::kIdentity)) return function(t);
 
+    const bool whole = column + panels * nr <= args.n;
+    const bool direct = whole && (!last || args.activation == Unary::kIdentity);
     alignas(64) float sums[kMaxTileFloats<Arch>];
     MatmulTile<Arch> buffered = t;
     buffered.bias = buffered.residual = nullptr;
     buffered.add = false;
     buffered.c_stride = panels * nr;
     for (size_t v = 0; v < vectors; ++v) buffered.c[v] = sums + v * kLanes<Arch>;
-    function(buffered);
-    matmul_finish_for<Arch>(last ? args.activation : Unary::kIdentity)(
-        {.sums = sums, .stride = panels * nr, .rows = rows, .columns = whole ? panels * nr : args.n - column, .tile = &t});
+    const MatmulFinish<Arch> finish{
+        .sums = sums, .stride = panels * nr, .rows = rows, .columns = whole ? panels * nr : args.n - column, .tile = &t};
+    const MatmulFinishFunction<Arch> finish_function = matmul_finish_for<Arch>(last ? args.activation : Unary::kIdentity);
+
+    for (size_t s = 0; s < strips; ++s) {
+      for (size_t v = 0; v < vectors; v += kPanelVectors<Arch>) {
+        for (size_t r = 0; r < rows; ++r) prefetch_write(t.c[v] + r * t.c_stride);
+      }
+      if (direct) {
+        function(t);
+      } else {
+        buffered.a = t.a, buffered.next = t.next;
+        function(buffered);
+        finish_function(finish);
+      }
+      t.a += rows * args.a_stride;
+      t.next += next_step * k_count;
+      if (t.residual != nullptr) t.residual += rows * args.residual_stride;
+      for (size_t v = 0; v < vectors; ++v) t.c[v] += rows * args.c_stride;
+    }
+    next = t.next;
   }
 
   float* c_at(size_t row, size_t column) const {
@@ -177,11 +182,15 @@ void matmul_block(const MatmulArgs& args, size_t chunks, size_t chunk) {
                         .last = last,
                         .next = reinterpret_cast<const char*>(args.panels + (next_panel * args.k + next_k) * nr),
                         .next_step = share};
-      for (size_t s = 0, row = 0; s < strips; ++s) {
-        const bool high = s < high_strips;
-        work.strip(high ? high_height : low_height, row, high ? low + 1 : low, begin, end);
-        row += high ? low + 1 : low;
-      }
+      const auto pass = [&](const MatmulHeight<Arch>& height, size_t row, size_t rows, size_t count) {
+        for (size_t panel = begin; panel < end && count > 0;) {
+          const size_t panels = end - panel >= height.panels ? height.panels : 1;
+          work.run(panels == 1 ? height.narrow : height.wide, row, rows, count, panel, panels);
+          panel += panels;
+        }
+      };
+      pass(high_height, 0, low + 1, high_strips);
+      pass(low_height, high_strips * (low + 1), low, strips - high_strips);
     }
   }
 }

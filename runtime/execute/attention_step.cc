@@ -36,8 +36,10 @@ kernels::AttentionArgs head_args(const AttentionData& data, int64_t head, int64_
 
 }  // namespace
 
-Status attention_tile(const RunState& run, const Step& step, const AttentionTask& task, float* scratch) {
+Status attention_tile(const WorkerRun& worker, const Step& step, const AttentionTask& task) {
+  const RunState& run = *worker.run;
   const PlanData& plan = *run.plan;
+  float* const scratch = worker.scratch;
   const kernels::KernelTable& table = *plan.table;
   const AttentionData& data = plan.node(step).attention;
   const PlanRows query_rows = plan.value(step.out).rows;
@@ -56,7 +58,7 @@ Status attention_tile(const RunState& run, const Step& step, const AttentionTask
     // Rows of this sequence to compute, and the row of the value that holds row i.
     int64_t begin = task.row_begin, end = std::min(task.row_end, queries);
     int64_t first_row = q_begin;
-    size_t q_stride = run.stride(q), out_stride = run.stride(step.out);
+    const size_t q_stride = worker.stride(q), out_stride = worker.stride(step.out);
     if (query_rows.per_sequence()) {
       // The value has one row for the sequence, whatever its number within it: strides are 0 so that every row number finds it. A
       // sequence without tokens gets a row of zeros, from no keys.
@@ -68,19 +70,19 @@ Status attention_tile(const RunState& run, const Step& step, const AttentionTask
     const size_t pack_floats = kernels::attention_pack_floats(
         table, static_cast<size_t>(keys), static_cast<size_t>(data.head_dim), static_cast<size_t>(data.value_dim));
     float* row_scratch = scratch + kernels::round_up(pack_floats, 16);
-    table.attention_pack({.k = run.read(k) + static_cast<size_t>(k_begin) * run.stride(k) + kv_head * data.head_dim,
-                          .k_stride = run.stride(k),
-                          .v = run.read(v) + static_cast<size_t>(k_begin) * run.stride(v) + kv_head * data.value_dim,
-                          .v_stride = run.stride(v),
+    table.attention_pack({.k = worker.row(k, k_begin) + kv_head * data.head_dim,
+                          .k_stride = worker.stride(k),
+                          .v = worker.row(v, k_begin) + kv_head * data.value_dim,
+                          .v_stride = worker.stride(v),
                           .keys = static_cast<size_t>(keys),
                           .head_dim = static_cast<size_t>(data.head_dim),
                           .value_dim = static_cast<size_t>(data.value_dim),
                           .scratch = scratch});
     for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
       kernels::AttentionArgs args = head_args(data, head, queries, keys);
-      args.q = run.read(q) + static_cast<size_t>(first_row) * q_stride + head * data.head_dim;
+      args.q = worker.row(q, first_row) + head * data.head_dim;
       args.q_stride = query_rows.per_sequence() ? 0 : q_stride;
-      args.out = run.write(step.out) + static_cast<size_t>(first_row) * out_stride + head * data.value_dim;
+      args.out = worker.row(step.out, first_row) + head * data.value_dim;
       args.out_stride = query_rows.per_sequence() ? 0 : out_stride;
       args.scratch = scratch;
       args.row_scratch = row_scratch;
@@ -90,7 +92,7 @@ Status attention_tile(const RunState& run, const Step& step, const AttentionTask
       }
       const int64_t rows = rows_of_call(table, keys);
       for (int64_t row = begin; row < end; row += rows) {
-        if (run.stop != nullptr && run.stop->load(std::memory_order_relaxed)) return {Code::kCancelled, "stopped"};
+        if (run.stopped()) return {Code::kCancelled, "stopped"};
         args.row_begin = static_cast<size_t>(row);
         args.row_end = static_cast<size_t>(std::min(end, row + rows));
         table.attention(args);

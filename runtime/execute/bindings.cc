@@ -311,6 +311,10 @@ void place_values(RunState& run, float* arena) {
   for (size_t i = 0; i < plan.values.size(); ++i) {
     const PlanValue& value = plan.values[i];
     if (value.offset == kNone) continue;
+    if (value.chain != kNone) {  // where all workers find it when the chain runs step by step
+      run.values[i] = {run.scratch + value.offset * row_capacity(run.row_count(value.rows)), static_cast<size_t>(value.stride)};
+      continue;
+    }
     const size_t block = static_cast<size_t>(plan.block_of(value.rows));
     run.values[i] = {run.block_begin[block] + value.offset * capacity(block), static_cast<size_t>(value.stride)};
   }
@@ -327,6 +331,7 @@ void place_values(RunState& run, float* arena) {
     const Matrix& matrix = run.outputs[i].output->rows.matrix;
     run.values[static_cast<size_t>(plan.outputs[i].node)] = {matrix.data, stride_of(matrix.stride, matrix.width)};
   }
+  for (size_t i = plan.values.size(); i < run.values.size(); ++i) run.values[i] = run.values[i - plan.values.size()];
 }
 
 }  // namespace v0

@@ -62,7 +62,7 @@ std::unique_ptr<ContextData> create_data(const Plan& plan, const ContextOptions&
   if (options.threads > 0) data->threads = std::min(data->threads, options.threads);
   RunState& run = data->run;
   run.plan = data->plan.get();
-  run.values.resize(run.plan->values.size());
+  run.values.resize(run.plan->values.size() * static_cast<size_t>(data->threads));
   run.inputs.resize(run.plan->inputs.size());
   run.outputs.resize(run.plan->outputs.size());
   run.lookups.resize(run.plan->lookups.size());
@@ -77,11 +77,12 @@ Status run_plan(ContextData& data, const Batch& batch, std::span<const Input> in
   bind_batch(run, batch, data.size);
   bind_ports(run, inputs, outputs);
   data.arena.reserve(*data.plan, data.size, data.threads);
-  place_values(run, data.arena.data());
   run.scratch_floats = scratch_floats(*data.plan, data.size);
+  place_values(run, data.arena.data());
   run.stop = options.stop;
+  run.trace = options.trace;
   const int threads = plan_phases(run, data.threads);
-  return data.region.run(run, *data.executor, threads, options);
+  return data.region.run(run, *data.executor, threads);
 }
 
 void reserve_tables(RunState& run, size_t tokens, size_t sequences) {

@@ -55,14 +55,28 @@ void cut_matmul(const RunState& run, const Step& step, Phase phase, int threads,
     phase.splits = std::clamp<int64_t>(ceil_div(kTilesPerWorker * threads, blocks), 1, std::max<int64_t>(1, panels / kFewPanels));
   }
   phase.tiles = blocks * phase.splits;
-  phase.whole_rows = phase.splits == 1;
   phases.push_back(phase);
-  if (step.then == kNone || phase.whole_rows) return;
-  phase.then_only = phase.whole_rows = true;
+  if (step.then == kNone || phase.splits == 1) return;
+  phase.then_only = true;
   phase.splits = 1;
   phase.block = std::max<int64_t>(1, ceil_div(phase.rows, threads));
   phase.tiles = ceil_div(phase.rows, phase.block);
   phases.push_back(phase);
+}
+
+// A chain as one phase: its tasks are blocks of rows. False when there are too few rows to give every worker some; its steps are
+// then cut one by one, along columns too.
+bool cut_chain(const RunState& run, const Chain& chain, Phase phase, int threads, std::vector<Phase>& phases) {
+  if (threads > 1 && phase.rows < kFewRows * threads) return false;
+  const int64_t mr = static_cast<int64_t>(run.plan->table->mr);
+  const int64_t rounds = std::clamp<int64_t>(phase.rows / (kFewRows * threads), 1, kTilesPerWorker);
+  int64_t blocks = ceil_div(phase.rows, kChainRows);
+  if (threads > 1) blocks = ceil_div(std::max(blocks, rounds * threads), threads) * threads;  // as many for each
+  phase.block = std::min(kChainRows, ceil_div(ceil_div(phase.rows, blocks), mr) * mr);
+  phase.tiles = ceil_div(phase.rows, phase.block);
+  phase.chain = run.plan->steps[static_cast<size_t>(chain.first)].chain;
+  phases.push_back(phase);
+  return true;
 }
 
 void cut_rows(const RunState& run, const Step& step, Phase& phase, int threads) {
@@ -158,6 +172,13 @@ int plan_phases(RunState& run, int threads) {
     phase.step = static_cast<int32_t>(i);
     phase.rows = rows_of(run, step);
     if (phase.rows == 0) continue;
+    if (step.chain != kNone) {
+      const Chain& chain = plan.chains[static_cast<size_t>(step.chain)];
+      if (chain.first == phase.step && cut_chain(run, chain, phase, threads, run.phases)) {
+        i += static_cast<size_t>(chain.count) - 1;
+        continue;
+      }
+    }
     if (step.kind == StepKind::kMatmul) {
       cut_matmul(run, step, phase, threads, run.phases);
       continue;

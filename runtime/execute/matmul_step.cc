@@ -13,9 +13,8 @@ struct Operand {
   size_t stride;
 };
 
-void run_packed(const RunState& run, const Section& section, Operand a, RowRange rows, size_t panel_begin, size_t panel_end) {
-  const Node& node = run.plan->nodes[static_cast<size_t>(section.node)];
-  const auto at = [&](int32_t value) { return static_cast<size_t>(rows.begin) * run.stride(value); };
+void run_packed(const WorkerRun& worker, const Section& section, Operand a, RowRange rows, size_t panel_begin, size_t panel_end) {
+  const Node& node = worker.plan->nodes[static_cast<size_t>(section.node)];
   kernels::MatmulArgs args;
   args.a = a.data;
   args.a_stride = a.stride;
@@ -28,45 +27,45 @@ void run_packed(const RunState& run, const Section& section, Operand a, RowRange
   args.bias = node.bias.empty() ? nullptr : node.bias.data();
   args.activation = section.activation;
   if (section.residual != kNone) {
-    args.residual = run.read(section.residual) + at(section.residual);
-    args.residual_stride = run.stride(section.residual);
+    args.residual = worker.row(section.residual, rows.begin);
+    args.residual_stride = worker.stride(section.residual);
   }
-  args.c = run.write(section.out) + at(section.out);
-  args.c_stride = run.stride(section.out);
-  args.cache_bytes = static_cast<size_t>(run.plan->cache_bytes);
-  run.plan->table->matmul(args);
+  args.c = worker.row(section.out, rows.begin);
+  args.c_stride = worker.stride(section.out);
+  args.cache_bytes = static_cast<size_t>(worker.plan->cache_bytes);
+  worker.plan->table->matmul(args);
 }
 
 // Another library's product, then what our epilogue does, as separate passes over the same rows.
-Status run_prepared(const RunState& run, const Section& section, Operand a, RowRange rows) {
-  const Node& node = run.plan->nodes[static_cast<size_t>(section.node)];
-  const int64_t tile = std::max<int64_t>(1, run.plan->backend->row_tile());
-  const size_t width = static_cast<size_t>(node.weight->out), stride = run.stride(section.out);
+Status run_prepared(const WorkerRun& worker, const Section& section, Operand a, RowRange rows) {
+  const Node& node = worker.plan->nodes[static_cast<size_t>(section.node)];
+  const int64_t tile = std::max<int64_t>(1, worker.plan->backend->row_tile());
+  const size_t width = static_cast<size_t>(node.weight->out), stride = worker.stride(section.out);
   for (int64_t begin = rows.begin; begin < rows.end; begin += tile) {
     const int64_t count = std::min(tile, rows.end - begin);
-    float* c = run.write(section.out) + static_cast<size_t>(begin) * stride;
+    float* c = worker.row(section.out, begin);
     Status status = section.prepared->run(a.data + static_cast<size_t>(begin - rows.begin) * a.stride,
                                           static_cast<int64_t>(a.stride), count, c, static_cast<int64_t>(stride));
     if (!status.ok()) return status;
     if (section.activation != kernels::Unary::kIdentity) {
-      run.plan->table->map({.x = c,
-                            .x_stride = stride,
-                            .rows = static_cast<size_t>(count),
-                            .width = width,
-                            .f = section.activation,
-                            .y = c,
-                            .y_stride = stride});
+      worker.plan->table->map({.x = c,
+                               .x_stride = stride,
+                               .rows = static_cast<size_t>(count),
+                               .width = width,
+                               .f = section.activation,
+                               .y = c,
+                               .y_stride = stride});
     }
     if (section.residual != kNone) {
-      const size_t residual_stride = run.stride(section.residual);
-      run.plan->table->add({.a = c,
-                            .a_stride = stride,
-                            .b = run.read(section.residual) + static_cast<size_t>(begin) * residual_stride,
-                            .b_stride = residual_stride,
-                            .rows = static_cast<size_t>(count),
-                            .width = width,
-                            .y = c,
-                            .y_stride = stride});
+      const size_t residual_stride = worker.stride(section.residual);
+      worker.plan->table->add({.a = c,
+                               .a_stride = stride,
+                               .b = worker.row(section.residual, begin),
+                               .b_stride = residual_stride,
+                               .rows = static_cast<size_t>(count),
+                               .width = width,
+                               .y = c,
+                               .y_stride = stride});
     }
   }
   return {};
@@ -74,37 +73,30 @@ Status run_prepared(const RunState& run, const Section& section, Operand a, RowR
 
 }  // namespace
 
-Status matmul_tile(const RunState& run, const Step& step, const Phase& phase, int64_t tile) {
-  const PlanData& plan = *run.plan;
-  const int64_t block = tile / phase.splits, split = tile % phase.splits;
-  const RowRange rows{block * phase.block, std::min((block + 1) * phase.block, phase.rows)};
-  if (!phase.then_only) {
-    const size_t a_stride = run.stride(step.in[0]);
-    const Operand a{run.read(step.in[0]) + static_cast<size_t>(rows.begin) * a_stride, a_stride};
-    int64_t total = 0;  // panels of all sections
-    const auto panels_of = [&](const Section& section) {
-      const int64_t nr = static_cast<int64_t>(plan.table->nr);
-      return (plan.nodes[static_cast<size_t>(section.node)].weight->out + nr - 1) / nr;
-    };
-    for (const Section& section : step.sections) total += panels_of(section);
-    const int64_t begin = total * split / phase.splits, end = total * (split + 1) / phase.splits;
-    int64_t first = 0;  // panel number of the section's first one
-    for (const Section& section : step.sections) {
-      const int64_t count = panels_of(section);
-      const int64_t from = std::max(begin - first, int64_t{0}), to = std::min(end - first, count);
-      first += count;
-      if (from >= to) continue;
-      if (section.prepared == nullptr) {
-        run_packed(run, section, a, rows, static_cast<size_t>(from), static_cast<size_t>(to));
-      } else {
-        Status status = run_prepared(run, section, a, rows);
-        if (!status.ok()) return status;
-      }
+Status matmul_tile(const WorkerRun& worker, const Step& step, RowRange rows, int64_t split, int64_t splits) {
+  const PlanData& plan = *worker.plan;
+  const Operand a{worker.row(step.in[0], rows.begin), worker.stride(step.in[0])};
+  int64_t total = 0;  // panels of all sections
+  const auto panels_of = [&](const Section& section) {
+    const int64_t nr = static_cast<int64_t>(plan.table->nr);
+    return (plan.nodes[static_cast<size_t>(section.node)].weight->out + nr - 1) / nr;
+  };
+  for (const Section& section : step.sections) total += panels_of(section);
+  const int64_t begin = total * split / splits, end = total * (split + 1) / splits;
+  int64_t first = 0;  // panel number of the section's first one
+  for (const Section& section : step.sections) {
+    const int64_t count = panels_of(section);
+    const int64_t from = std::max(begin - first, int64_t{0}), to = std::min(end - first, count);
+    first += count;
+    if (from >= to) continue;
+    if (section.prepared == nullptr) {
+      run_packed(worker, section, a, rows, static_cast<size_t>(from), static_cast<size_t>(to));
+    } else {
+      Status status = run_prepared(worker, section, a, rows);
+      if (!status.ok()) return status;
     }
   }
-  if (step.then != kNone && phase.whole_rows) {
-    row_op(run, plan.nodes[static_cast<size_t>(step.then)], step.sections[0].out, step.then_out, rows);
-  }
+  if (splits == 1) row_op(worker, step, rows);
   return {};
 }
 

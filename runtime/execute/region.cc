@@ -1,8 +1,6 @@
 #include "runtime/execute/region.h"
 
 #include <algorithm>
-#include <chrono>
-
 #include "runtime/execute/float_state.h"
 #include "runtime/execute/futex.h"
 #include "runtime/execute/steps.h"
@@ -11,10 +9,6 @@
 namespace saccade {
 inline namespace v0 {
 namespace {
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Awake at a barrier for about the time of the longest tile; then the thread sleeps, so that an oversubscribed machine still goes
 // on.
@@ -37,9 +31,8 @@ void Barrier::wait(int team) {
   asleep_.fetch_sub(1);
 }
 
-Status Region::run(const RunState& run, Executor& executor, int threads, const RunOptions& options) {
+Status Region::run(RunState& run, Executor& executor, int threads) {
   run_ = &run;
-  options_ = options;
   status_ = {};
   ended_.store(false, std::memory_order_relaxed);
   const size_t phases = run.phases.size();
@@ -75,7 +68,7 @@ void Region::all_phases(void* arg, int index, int team) {
   const std::vector<Phase>& phases = region.run_->phases;
   int64_t begin = 0, tiles = 0;  // of the step at hand, which may have two phases
   for (size_t i = 0; i < phases.size(); ++i) {
-    if (i == 0 || phases[i].step != phases[i - 1].step) begin = region.options_.trace != nullptr ? now_ns() : 0, tiles = 0;
+    if (i == 0 || phases[i].step != phases[i - 1].step) begin = trace_time(*region.run_), tiles = 0;
     tiles += region.pull_tiles(i, index);
     if (i + 1 == phases.size() || phases[i].step != phases[i + 1].step) region.trace(i, index, begin, tiles);
     if (team > 1) region.barrier_.wait(team);
@@ -85,7 +78,7 @@ void Region::all_phases(void* arg, int index, int team) {
 void Region::one_phase(void* arg, int index, int) {
   Region& region = *static_cast<Region*>(arg);
   const FloatState float_state;
-  const int64_t begin = region.options_.trace != nullptr ? now_ns() : 0;
+  const int64_t begin = trace_time(*region.run_);
   const int64_t tiles = region.pull_tiles(region.phase_, index);
   region.trace(region.phase_, index, begin, tiles);
 }
@@ -96,8 +89,7 @@ int64_t Region::pull_tiles(size_t phase, int worker) {
   while (true) {
     const int64_t tile = counters_[phase].next.fetch_add(1, std::memory_order_relaxed);
     if (tile >= what.tiles || ended()) return done;
-    const bool stop = options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
-    Status status = stop ? Status(Code::kCancelled, "stopped") : run_tile(*run_, what, tile, worker);
+    Status status = run_->stopped() ? Status(Code::kCancelled, "stopped") : run_tile(*run_, what, tile, worker);
     if (!status.ok()) {
       fail(std::move(status));
       return done;
@@ -112,15 +104,9 @@ void Region::fail(Status status) {
   ended_.store(true, std::memory_order_relaxed);
 }
 
+// A chain's steps tell the trace themselves.
 void Region::trace(size_t phase, int worker, int64_t begin, int64_t tiles) const {
-  if (options_.trace == nullptr) return;
-  const int32_t step = run_->phases[phase].step;
-  options_.trace->event({.step = step,
-                         .name = run_->plan->steps[static_cast<size_t>(step)].name.c_str(),
-                         .worker = worker,
-                         .begin_ns = begin,
-                         .end_ns = now_ns(),
-                         .tiles = tiles});
+  if (run_->phases[phase].chain == kNone) trace_step(*run_, run_->phases[phase].step, worker, begin, tiles);
 }
 
 }  // namespace v0

@@ -29,7 +29,7 @@ class Region {
   // Room for the counters of so many phases.
   void reserve(size_t phases) { counters_ = std::vector<Counter>(phases); }
   // Returns when all phases are done, or when it was stopped (kCancelled) or a backend failed. `threads` scratch areas exist.
-  Status run(const RunState& run, Executor& executor, int threads, const RunOptions& options);
+  Status run(RunState& run, Executor& executor, int threads);
 
  private:
   struct alignas(64) Counter {
@@ -42,8 +42,7 @@ class Region {
   void fail(Status status);
   void trace(size_t phase, int worker, int64_t begin, int64_t tiles) const;
 
-  const RunState* run_ = nullptr;
-  RunOptions options_;
+  RunState* run_ = nullptr;
   std::vector<Counter> counters_;  // one for each phase
   size_t phase_ = 0;               // of one_phase
   Barrier barrier_;

@@ -28,10 +28,12 @@ struct SetRows {
   std::vector<int32_t> first_positions, last_positions;
 };
 
-// Row r of a value lies at data + r * stride: in the arena, or in the caller's memory where rows are bound as they are.
+// Row r of a value lies at data + (r - first_row) * stride: in the arena, in the caller's memory where rows are bound as they
+// are, or, first_row and what follows, in the scratch of a worker that is at a chain.
 struct Place {
   float* data = nullptr;
   size_t stride = 0;
+  int64_t first_row = 0;
 };
 
 // A binding of this run. `index` has one entry for each row that is written: the row to read, or -1 for zeros.
@@ -50,10 +52,10 @@ struct AttentionTask {
   int64_t row_begin = 0, row_end = 0;
 };
 
-// One step, or one half of a step, between two barriers: `tiles` independent pieces of work.
+// One step, one half of a step, or a chain of steps, between two barriers: `tiles` independent pieces of work.
 struct Phase {
   int32_t step = 0;
-  bool whole_rows = true;  // matmul: a tile has all columns, so that the row op runs in the same tile
+  int32_t chain = kNone;   // then all its steps, `step` is the first of them
   bool then_only = false;  // matmul: the row op of a step whose columns were split
   int64_t tiles = 0;
   int64_t rows = 0;    // rows of the step
@@ -65,7 +67,7 @@ struct RunState {
   const PlanData* plan = nullptr;
   int64_t sequences = 0;
   std::vector<SetRows> sets;
-  std::vector<Place> values;
+  std::vector<Place> values;  // of worker 0, then of the others: they differ while a chain runs
   std::vector<PortState> inputs, outputs;
   std::vector<std::vector<int32_t>> lookups;                // row numbers of PlanData::lookups
   std::vector<std::vector<AttentionTask>> attention_tasks;  // of PlanData::attention_works
@@ -74,11 +76,9 @@ struct RunState {
   float* scratch = nullptr;         // of worker 0; the others' follow
   int64_t scratch_floats = 0;
   const std::atomic<bool>* stop = nullptr;
+  Trace* trace = nullptr;
 
-  const float* read(int32_t value) const { return values[static_cast<size_t>(value)].data; }
-  float* write(int32_t value) const { return values[static_cast<size_t>(value)].data; }
-  size_t stride(int32_t value) const { return values[static_cast<size_t>(value)].stride; }
-
+  bool stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
   int64_t row_count(PlanRows rows) const {
     return rows.per_sequence() ? sequences : sets[static_cast<size_t>(rows.set.index)].rows;
   }
@@ -86,6 +86,26 @@ struct RunState {
   std::span<const int64_t> taken_rows(PlanRows rows) const {
     const SetRows& set = sets[static_cast<size_t>(rows.set.index)];
     return rows.take == Take::kFirst ? set.first : set.last;
+  }
+};
+
+// What a task sees: the run, and where its worker finds the values.
+struct WorkerRun {
+  const RunState* run;
+  const PlanData* plan;
+  std::span<Place> places;
+  float* scratch;
+
+  WorkerRun(RunState& state, int worker)
+      : run(&state),
+        plan(state.plan),
+        places(std::span(state.values).subspan(static_cast<size_t>(worker) * plan->values.size(), plan->values.size())),
+        scratch(state.scratch + worker * state.scratch_floats) {}
+
+  size_t stride(int32_t value) const { return places[static_cast<size_t>(value)].stride; }
+  float* row(int32_t value, int64_t row) const {
+    const Place& place = places[static_cast<size_t>(value)];
+    return place.data + static_cast<size_t>(row - place.first_row) * place.stride;
   }
 };
 

@@ -40,7 +40,12 @@ int64_t scratch_floats(const PlanData& plan, const BatchSize& size) {
     const size_t rows = kernels::round_up(kernels::attention_row_floats(*plan.table, keys, value_dim), 16);
     floats = std::max(floats, pack + rows);
   }
-  return static_cast<int64_t>(floats);
+  int64_t chain_floats = 0;
+  for (const Chain& chain : plan.chains) {
+    const int64_t rows = chain.rows.per_sequence() ? size.sequences : size.tokens[static_cast<size_t>(chain.rows.set.index)];
+    chain_floats = std::max(chain_floats, chain.width * chain_capacity(rows));
+  }
+  return std::max(static_cast<int64_t>(floats), chain_floats);
 }
 
 BatchSize worst_case(const PlanData& plan, int64_t tokens, int64_t sequences) {

@@ -10,9 +10,14 @@ inline namespace v0 {
 // wait for every earlier store with equal low 12 address bits.
 inline int64_t row_capacity(int64_t rows) { return rows | 1; }
 
+// The same for the block of a chain's own values, which has the rows of one task. (When a chain does not run as one, all tasks
+// share the scratch of all workers as one such block: rows are few then, see cut_chain in geometry.cc.)
+inline int64_t chain_capacity(int64_t rows) { return row_capacity(rows < kChainRows ? rows : kChainRows); }
+
 // Floats of the values' blocks.
 int64_t block_floats(const PlanData& plan, const BatchSize& size);
-// Floats of one worker's scratch: packed keys and values of one head of the longest sequence, and score rows.
+// Floats of one worker's scratch: packed keys and values of one head of the longest sequence, and score rows; or a block of rows
+// of the widest chain.
 int64_t scratch_floats(const PlanData& plan, const BatchSize& size);
 // Arena of a context: blocks, then the scratch of each worker.
 int64_t arena_bytes(const PlanData& plan, const BatchSize& size, int threads);

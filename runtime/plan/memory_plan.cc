@@ -2,6 +2,9 @@
 // capacity, chosen at run start), and a value occupies columns [offset, offset + stride) of it, that is floats [offset * R,
 // (offset + stride) * R) as a dense matrix. So one assignment of column ranges, made here, holds for every batch: values that
 // live at the same time get disjoint ranges.
+// While a chain runs (find_chains.cc), each block of rows is at another of its steps: every value of the row sets that a chain
+// touches counts as alive from its first step to its last. Values that only the chain touches share a block of their own, which
+// has the rows of one task; there the order of the steps holds.
 #include <algorithm>
 
 #include "runtime/plan/passes.h"
@@ -35,6 +38,7 @@ class MemoryPlan {
     for (PlanValue& value : plan_.values) value.stride = stride_of(value.width);
     find_lifetimes();
     share_places();
+    extend_lifetimes();
     assign();
   }
 
@@ -89,6 +93,7 @@ class MemoryPlan {
     if (writer == kNone || plan_.steps[static_cast<size_t>(writer)].kind == StepKind::kInput) return false;
     if (life.last != static_cast<int32_t>(step) || plan_.value(operand).stride != plan_.value(result).stride) return false;
     if (plan_.steps[step].then_out == operand) return false;
+    if (plan_.value(operand).chain != plan_.value(result).chain) return false;
     const int32_t place = place_of(operand);
     place_[static_cast<size_t>(result)] = place;
     life.last = std::max(life.last, lifetime_[static_cast<size_t>(result)].last);
@@ -96,9 +101,27 @@ class MemoryPlan {
     return true;
   }
 
+  // Blocks of chains are numbered behind those of the row sets.
+  int32_t block_of(const PlanValue& value) const {
+    return value.chain == kNone ? plan_.block_of(value.rows) : static_cast<int32_t>(plan_.token_sets.size()) + 2 + value.chain;
+  }
+
   int32_t place_of(int32_t value) const {
     while (place_[static_cast<size_t>(value)] != value) value = place_[static_cast<size_t>(value)];
     return value;
+  }
+
+  // Values of the row sets are alive for whole chains.
+  void extend_lifetimes() {
+    for (size_t i = 0; i < lifetime_.size(); ++i) {
+      Lifetime& life = lifetime_[i];
+      if (!life.used() || plan_.values[i].chain != kNone) continue;
+      const int32_t first = plan_.steps[static_cast<size_t>(life.first)].chain;
+      const int32_t last = plan_.steps[static_cast<size_t>(life.last)].chain;
+      if (first != kNone) life.first = plan_.chains[static_cast<size_t>(first)].first;
+      if (last != kNone)
+        life.last = plan_.chains[static_cast<size_t>(last)].first + plan_.chains[static_cast<size_t>(last)].count - 1;
+    }
   }
 
   // Widest first, each at the lowest columns that no value alive at the same time has.
@@ -113,10 +136,10 @@ class MemoryPlan {
     std::vector<int32_t> placed;
     for (int32_t id : order) {
       PlanValue& value = plan_.values[static_cast<size_t>(id)];
-      const int32_t block = plan_.block_of(value.rows);
+      const int32_t block = block_of(value);
       std::vector<const PlanValue*> others;
       for (int32_t other : placed) {
-        if (plan_.block_of(plan_.value(other).rows) == block &&
+        if (block_of(plan_.value(other)) == block &&
             lifetime_[static_cast<size_t>(other)].meets(lifetime_[static_cast<size_t>(id)])) {
           others.push_back(&plan_.value(other));
         }
@@ -127,7 +150,8 @@ class MemoryPlan {
         if (value.offset + value.stride <= other->offset) break;
         value.offset = std::max(value.offset, other->offset + other->stride);
       }
-      int64_t& width = plan_.block_width[static_cast<size_t>(block)];
+      int64_t& width = value.chain != kNone ? plan_.chains[static_cast<size_t>(value.chain)].width
+                                            : plan_.block_width[static_cast<size_t>(block)];
       width = std::max(width, value.offset + value.stride);
       placed.push_back(id);
     }

@@ -19,6 +19,7 @@ void fuse_activations(PlanData& plan);  // linear, then activation: in the epilo
 void fuse_adds(PlanData& plan);         // linear, then add: residual in the epilogue
 void fuse_row_ops(PlanData& plan);      // linear, embedding or pool, then norm or l2_normalize: row by row in the same task
 void merge_linears(PlanData& plan);     // linears of the same operand: sections of one step
+void find_chains(PlanData& plan);       // neighbouring steps that one task runs on a block of rows
 void plan_memory(PlanData& plan);       // places of all values in the arena
 
 }  // namespace v0

@@ -118,6 +118,7 @@ std::shared_ptr<const PlanData> compile_plan(const GraphData& graph, const PlanO
   fuse_adds(*plan);
   fuse_row_ops(*plan);
   merge_linears(*plan);
+  find_chains(*plan);
   plan_memory(*plan);
   find_attention_works(*plan);
   name_steps(*plan);

@@ -33,6 +33,7 @@ struct PlanValue {
   // block.
   int64_t stride = 0;
   int64_t offset = kNone;
+  int32_t chain = kNone;  // the chain whose steps alone touch it: its block is then that chain's scratch
 };
 
 enum class StepKind : uint8_t {
@@ -78,6 +79,7 @@ struct Step {
   int32_t port = kNone;     // input: index in PlanData::inputs; output, attention with weights: index in PlanData::outputs
   int32_t lookups = kNone;  // embedding: first of its tables in PlanData::lookups; one per lookup of the node
   int32_t work = kNone;     // attention: index in PlanData::attention_works
+  int32_t chain = kNone;    // index in PlanData::chains
   int32_t rope_table = kNone;
   std::string name;  // "attention", "linear x3", "linear + add + layer_norm"
 };
@@ -117,6 +119,17 @@ struct AttentionWork {
   friend bool operator==(const AttentionWork&, const AttentionWork&) = default;
 };
 
+// Most rows of a chain that a task runs at a time.
+inline constexpr int64_t kChainRows = 96;
+
+// Neighbouring steps that a task may run one after the other on a block of rows (find_chains.cc).
+struct Chain {
+  int32_t first = 0, count = 0;  // steps
+  PlanRows rows;
+  std::vector<int32_t> locals;  // values that only these steps touch
+  int64_t width = 0;            // floats per row of the locals' block
+};
+
 struct PlanData {
   std::string isa;
   const kernels::KernelTable* table = nullptr;
@@ -132,6 +145,7 @@ struct PlanData {
   std::vector<PlanLookup> lookups;
   std::vector<RopeTable> rope_tables;
   std::vector<AttentionWork> attention_works;
+  std::vector<Chain> chains;
 
   // Arena: one block for each token set, then one for the sequences. Floats per row of each.
   std::vector<int64_t> block_width;
