@@ -2,7 +2,8 @@
 //   inner_loops ISA DUMP
 // matmul_tile<Arch, R, P> must do R * P * nr / vector FMAs per k, score_tile<Arch, R> and value_tile<Arch, R> R * 2 (a loop that
 // the compiler unrolled holds a multiple), without a separate multiply or add but on SSE2, and without touching the stack. An
-// inner loop is the range of a backward jump that holds no other backward jump; those without multiplications are of no interest.
+// inner loop is the range of a backward jump that holds no other backward jump and no return (that is a rare case, placed behind
+// the function's end, on its way back); those without multiplications are of no interest.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -101,6 +102,8 @@ bool uses_stack(const Instruction& i, bool frame_pointer) {
   return frame_pointer && (holds(i.operands, "(%rbp") || holds(i.operands, "[x29"));
 }
 
+bool is_return(const Instruction& i) { return i.mnemonic == "ret" || i.mnemonic == "retq"; }
+
 struct Range {
   size_t first, last;  // instructions
 };
@@ -111,8 +114,9 @@ std::vector<Range> inner_loops(const std::vector<Instruction>& code) {
     uint64_t target;
     if (!is_jump(code[last], target) || target > code[last].address || target < code.front().address) continue;
     size_t first = last;
-    while (first > 0 && code[first].address > target) --first;
-    loops.push_back({first, last});
+    bool returns = false;
+    while (first > 0 && code[first].address > target) returns |= is_return(code[--first]);
+    if (!returns) loops.push_back({first, last});
   }
   std::vector<Range> inner;
   for (const Range& loop : loops) {
