@@ -158,11 +158,11 @@ std::string describe(const PlanData& plan) {
   std::string out = text("isa ", plan.isa, ", linears by ", backend_name(plan), ", f32, weights ", plan.weight_bytes,
                          " bytes, arena ", row_bytes(plan), " bytes a row\n");
   if (plan.backend != nullptr) out += "results of another library's linears: within tolerance, not the same bits\n";
-  std::vector<std::vector<std::string>> rows = {{"step", "op", "reads", "writes", "weights"}};
+  std::vector<std::vector<std::string>> rows = {{"step", "chain", "op", "reads", "writes", "weights"}};
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    rows.push_back({std::to_string(i), step.name, inputs_text(plan, step), outputs_text(plan, step),
-                    step.sections.empty() ? "" : std::to_string(weight_bytes(step))});
+    rows.push_back({std::to_string(i), step.chain == kNone ? "" : std::to_string(step.chain), step.name, inputs_text(plan, step),
+                    outputs_text(plan, step), step.sections.empty() ? "" : std::to_string(weight_bytes(step))});
   }
   std::vector<size_t> widths(rows[0].size(), 0);
   for (const auto& row : rows) {
@@ -195,6 +195,7 @@ std::string describe_json(const PlanData& plan) {
     json.field("name", step.name);
     json.field("reads", inputs_text(plan, step));
     json.field("writes", outputs_text(plan, step));
+    if (step.chain != kNone) json.field("chain", int64_t{step.chain});
     if (!step.sections.empty()) {
       json.field("weight_bytes", weight_bytes(step));
       json.key("linears");

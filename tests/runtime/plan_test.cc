@@ -154,9 +154,19 @@ TEST(Plan, FlopsAndMemoryAreThoseOfTheBatch) {
   EXPECT_DOUBLE_EQ(plan->flops(100, 4), linears + attention);
   EXPECT_EQ(plan->flops(0, 0), 0);
   EXPECT_GT(plan->workspace_bytes(200, 4), plan->workspace_bytes(100, 4));
-  // A layer needs at once: x, and q, k, v and heads; or x, the hidden rows and the result.
+  // A chain touches at once: x and the heads before it, the next x, q, k and v behind it. Its hidden rows are not in the arena.
   const auto json = nlohmann::json::parse(plan->describe_json());
-  EXPECT_LE(json["arena_bytes_per_row"], 4 * (5 * 32 + 64));
+  EXPECT_LE(json["arena_bytes_per_row"], 4 * 6 * 32);
+}
+
+TEST(Plan, RowWiseNeighboursFormChains) {
+  const EncoderWeights e = random_encoder(kBert, 1);
+  auto plan = Plan::compile(encoder_graph(e, {.tokens = true, .pooled = true}));
+  ASSERT_TRUE(plan.ok());
+  const auto json = nlohmann::json::parse(plan->describe_json());
+  std::string chains;
+  for (const auto& step : json["steps"]) chains += step.contains("chain") ? std::to_string(step["chain"].get<int>()) : "-";
+  EXPECT_EQ(chains, "00-1111-222---") << plan->describe();
 }
 
 // ---- weights

@@ -33,7 +33,8 @@ class SACCADE_EXPORT Plan {
  public:
   static Result<Plan> compile(const Graph& graph, const PlanOptions& options = {});
 
-  std::string describe() const;       // a table: steps, shapes, fusions, ISA, backend, bytes
+  // A table: steps, chains (steps that one task runs one after the other on a block of rows), shapes, fusions, ISA, backend, bytes.
+  std::string describe() const;
   std::string describe_json() const;  // the same as JSON
 
   const std::string& isa() const;

@@ -1,4 +1,5 @@
-// Hooks for profilers: one event per step and worker of a run.
+// Hooks for profilers: one event per step and worker of a run; where steps run as a chain (see Plan::describe), one per step and
+// block of rows.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ struct TraceEvent {
   int32_t worker = 0;     // [0, threads)
   int64_t begin_ns = 0;   // steady clock
   int64_t end_ns = 0;
-  int64_t tiles = 0;  // pieces of work this worker took
+  int64_t tiles = 0;  // pieces of work this worker took; 1 in a chain
 };
 
 class SACCADE_EXPORT Trace {
