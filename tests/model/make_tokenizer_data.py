@@ -6,6 +6,7 @@ Needs: pip install tokenizers sentencepiece; Debian's translations (/usr/share/l
 What it writes is described in tests/data/tokenizers/README.md.
 """
 import argparse
+import array
 import collections
 import copy
 import gettext
@@ -16,6 +17,7 @@ import re
 import struct
 import sys
 import unicodedata
+import zlib
 
 import sentencepiece
 import tokenizers
@@ -247,9 +249,10 @@ def make_strings(texts):
 
 
 def sweep():
-    """Every code point: (first, behind the last) of each string. C++ makes the same ones."""
+    """Code points: all up to where scripts and symbols end, of the others some of every plane. (first, behind the last) of each
+    string. C++ makes the same ones."""
     small = [(c, c + 64) for c in range(0, 0x32400, 64)] + [(c, c + 64) for c in range(0xE0000, 0xE0200, 64)]
-    large = [(c, min(c + 4096, 0x110000)) for c in range(0x32400, 0x110000, 4096)]
+    large = [(c, c + 4096) for c in range(0x32400, 0x110000, 0x10000)]
     return small + large
 
 
@@ -403,19 +406,11 @@ def apply(base, changes):
 
 # ---------------------------------------------------------------------------------------------------- results
 
-def fnv(values):
-    """FNV-1a of 32-bit words, folded to 16 bits."""
-    h = 0x811C9DC5
-    for value in values:
-        h = ((h ^ (value & 0xFFFFFFFF)) * 0x01000193) & 0xFFFFFFFF
-    return (h >> 16) ^ (h & 0xFFFF)
-
-
 def digest(encoding):
-    values = []
-    for id, type_id, mask in zip(encoding.ids, encoding.type_ids, encoding.special_tokens_mask):
-        values += [id, type_id << 1 | mask]
-    return fnv(values)
+    """CRC-32 of the ids (32 bits each), then of a byte per token (type and mask), folded to 16 bits."""
+    crc = zlib.crc32(array.array("I", encoding.ids).tobytes())
+    crc = zlib.crc32(bytes(t << 1 | m for t, m in zip(encoding.type_ids, encoding.special_tokens_mask)), crc)
+    return (crc >> 16) ^ (crc & 0xFFFF)
 
 
 def varint(value):

@@ -37,6 +37,7 @@ TokenizerParts parse_tokenizer_json(const Json& root, const std::string& name);
 TokenizerParts load_vocab_txt(const std::string& directory);
 TokenizerParts load_vocab_and_merges(const std::string& directory);
 TokenizerParts load_sentencepiece(const std::string& directory);
+TokenizerParts read_sentencepiece(std::string_view content, const std::string& file);  // its bytes, its name in messages
 
 // What a call needs besides the tokenizer; borrowed, so that calls of any thread reuse it.
 struct TokenizerScratch {
