@@ -160,6 +160,8 @@ Node rope_rule(const GraphData& graph, Value value, const RopeOptions& options) 
   require(rotary_dim >= 2 && rotary_dim % 2 == 0 && rotary_dim <= head_dim, "rope: rotary_dim is ", rotary_dim,
           ", expected an even number up to the head_dim of x, ", head_dim);
   require(std::isfinite(options.base) && options.base > 0, "rope: base is ", options.base, ", expected a positive finite number");
+  require(std::isfinite(options.scale) && options.scale > 0, "rope: scale is ", static_cast<float>(options.scale),
+          ", expected a positive finite number");
   require(options.max_positions >= 1, "rope: max_positions is ", options.max_positions, ", expected at least 1");
   if (options.max_positions > INT32_MAX) {
     fail(Code::kOutOfRange, "rope: max_positions is ", options.max_positions, ", expected at most ", INT32_MAX);

@@ -60,7 +60,7 @@ StepKind kind_of(Op op) {
 int32_t rope_table(PlanData& plan, const RopeOptions& options) {
   const auto same = [&](const RopeTable& table) {
     return table.options.rotary_dim == options.rotary_dim && table.options.base == options.base &&
-           table.options.max_positions == options.max_positions;
+           table.options.scale == options.scale && table.options.max_positions == options.max_positions;
   };
   for (size_t i = 0; i < plan.rope_tables.size(); ++i) {
     if (same(plan.rope_tables[i])) return static_cast<int32_t>(i);
@@ -73,7 +73,8 @@ int32_t rope_table(PlanData& plan, const RopeOptions& options) {
   for (int64_t position = 0; position < options.max_positions; ++position) {
     for (int64_t i = 0; i < pairs; ++i) {
       const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(options.rotary_dim);
-      const double angle = static_cast<double>(position) * std::pow(static_cast<double>(options.base), exponent);
+      const double frequency = options.scale * std::pow(static_cast<double>(options.base), exponent);
+      const double angle = static_cast<double>(position) * frequency;
       table.cos.push_back(static_cast<float>(std::cos(angle)));
       table.sin.push_back(static_cast<float>(std::sin(angle)));
     }

@@ -62,7 +62,8 @@ struct AttentionOptions {
 struct RopeOptions {
   int64_t heads = 1;
   int64_t rotary_dim = 0;        // leading columns of each head that are rotated; 0: all
-  float base = 10000.0f;         // angle of pair i at position p: p * base^(-2i / rotary_dim)
+  float base = 10000.0f;         // angle of pair i at position p: scale * p * base^(-2i / rotary_dim)
+  double scale = 1;              // below 1 for models whose context was extended
   bool interleaved = false;      // pairs (2i, 2i + 1) instead of (i, i + rotary_dim / 2)
   int64_t max_positions = 8192;  // a run with a position beyond is out_of_range
 };
