@@ -8,6 +8,7 @@ option(SACCADE_MODEL "Build saccade::model: published model directories, tokeniz
 option(SACCADE_TOOLS "Build the saccade command" ${PROJECT_IS_TOP_LEVEL})
 option(SACCADE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(SACCADE_BENCH "Build the benchmarks" OFF)
+option(SACCADE_FUZZ "Build the fuzz targets (Clang, with the tests and saccade::model; use the preset fuzz)" OFF)
 
 if(SACCADE_OPENMP)
   find_package(OpenMP REQUIRED COMPONENTS CXX)

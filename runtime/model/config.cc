@@ -112,16 +112,21 @@ void expect_value(const Json& root, std::string_view key, bool known) {
   if (value && value.boolean() != known) unknown(value, {&name, 1});
 }
 
+void expect_value(const Json& root, std::string_view key, double known) {
+  const Json value = root.find(key);
+  const std::string name = text(static_cast<float>(known));
+  const std::string_view names[] = {name};
+  if (value && value.number() != known) unknown(value, names);
+}
+
 RopeOptions read_rope(const Json& parameters, double theta, const Config& config) {
   RopeOptions rope;
   rope.heads = config.heads;
   rope.max_positions = config.positions;
   rope.base = static_cast<float>(theta);
   if (!parameters) return rope;
-  const double head_dim = static_cast<double>(config.head_dim());
   theta = positive(parameters, "rope_theta", theta);
-  const double fraction = positive(parameters, "partial_rotary_factor", 1);
-  rope.rotary_dim = static_cast<int64_t>(head_dim * std::min(fraction, 1.0));
+  expect_value(parameters, "partial_rotary_factor", 1.0);
   const Json type = find_any(parameters, {"rope_type", "type"});
   const std::string_view name = type ? type.string() : "default";
   if (name == "linear") {
@@ -131,7 +136,7 @@ RopeOptions read_rope(const Json& parameters, double theta, const Config& config
       fail(Code::kUnsupported, mixed.where(), ": mixed NTK scaling is not supported");
     const double factor = positive(parameters, "factor", 1);
     theta *= factor;
-    rope.scale = std::pow(factor, -2 / head_dim);
+    rope.scale = std::pow(factor, -2.0 / static_cast<double>(config.head_dim()));
   } else if (name != "default") {
     const std::string_view known[] = {"default", "linear", "ntk"};
     unknown(type, known);

@@ -1,0 +1,495 @@
+// Every family and head against float64 outputs of transformers for the same tiny random model (tests/goldens/make_models.py), on
+// the ISA under test; and the spellings and files that must give the same.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <numeric>
+
+#include "saccade/encoder.h"
+#include "saccade/saccade.h"
+#include "tests/model/model_files.h"
+#include "tests/support/compare.h"
+
+namespace saccade::test {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+struct Outputs {
+  std::vector<float> hidden, logits;
+  int64_t width = 0, logits_width = 0;
+};
+
+struct Input {
+  std::vector<int64_t> lengths;
+  std::vector<int32_t> ids, type_ids;
+};
+
+Input golden_input(const RawTensors& golden) {
+  Input input{golden.at("lengths").values<int64_t>(), golden.at("ids").values<int32_t>(), {}};
+  if (golden.count("type_ids") != 0) input.type_ids = golden.at("type_ids").values<int32_t>();
+  return input;
+}
+
+Outputs run(const ModelGraph& model, const Input& input, const PlanOptions& options = {}) {
+  Outputs out;
+  const auto plan = Plan::compile(model.graph, options);
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  if (!plan.ok()) return out;
+  auto context = Context::create(*plan, {.threads = 2});
+  EXPECT_TRUE(context.ok()) << context.status().to_string();
+  if (!context.ok()) return out;
+  Batch batch;
+  batch.assign_lengths(input.lengths);
+  const auto tokens = static_cast<int64_t>(input.ids.size());
+  std::vector<saccade::Input> inputs = {{"ids", packed(ConstMatrix(input.ids.data(), tokens))}};
+  if (model.type_ids) inputs.push_back({"type_ids", packed(ConstMatrix(input.type_ids.data(), tokens))});
+  out.width = model.width;
+  out.hidden.resize(static_cast<size_t>(tokens * model.width));
+  std::vector<Output> outputs = {{"hidden", packed(Matrix(out.hidden.data(), tokens, model.width))}};
+  if (model.head != Head::kNone) {
+    out.logits_width = model.head == Head::kMaskedLm ? model.vocabulary : static_cast<int64_t>(model.labels.size());
+    const int64_t rows = model.head == Head::kSequenceClassification ? batch.sequences() : tokens;
+    out.logits.resize(static_cast<size_t>(rows * out.logits_width));
+    outputs.push_back({"logits", packed(Matrix(out.logits.data(), rows, out.logits_width))});
+  }
+  const Status status = context->run(batch, inputs, outputs);
+  EXPECT_TRUE(status.ok()) << status.to_string();
+  return out;
+}
+
+// Rows `rows` of `got` (all of them when empty) against the golden ones.
+void expect_rows(const std::string& what, const std::vector<float>& got, int64_t width, const RawTensor& want,
+                 std::vector<int32_t> rows) {
+  const auto values = want.values<float>();
+  if (rows.empty()) {
+    rows.resize(values.size() / static_cast<size_t>(width));
+    std::iota(rows.begin(), rows.end(), 0);
+  }
+  ASSERT_EQ(values.size(), rows.size() * static_cast<size_t>(width)) << what;
+  Comparison comparison(what);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (size_t j = 0; j < static_cast<size_t>(width); ++j) {
+      const size_t at = static_cast<size_t>(rows[r]) * static_cast<size_t>(width) + j;
+      ASSERT_LT(at, got.size()) << what;
+      comparison.add(r, j, got[at], values[r * static_cast<size_t>(width) + j], kTolerance);
+    }
+  }
+  EXPECT_TRUE(comparison.result());
+}
+
+void expect_mean(const std::string& what, const Outputs& got, const RawTensor& want) {
+  const auto values = want.values<double>();
+  const size_t width = values.size(), rows = got.hidden.size() / width;
+  Comparison comparison(what + ", mean of all rows");
+  for (size_t j = 0; j < width; ++j) {
+    double sum = 0;
+    for (size_t r = 0; r < rows; ++r) sum += got.hidden[r * width + j];
+    comparison.add(0, j, sum / static_cast<double>(rows), values[j], kTolerance);
+  }
+  EXPECT_TRUE(comparison.result());
+}
+
+void expect_hidden(const std::string& what, const Outputs& got, const RawTensors& golden) {
+  expect_rows(what, got.hidden, got.width, golden.at("hidden"), golden.at("rows").values<int32_t>());
+  expect_mean(what, got, golden.at("hidden_mean"));
+}
+
+RawTensors golden_of(const std::string& name) { return read_tensors(model_path(name) + "/expected.safetensors"); }
+
+// Hidden states of the model in a directory against the golden ones of `name`.
+void expect_model(const std::string& directory, const std::string& name, const std::string& what) {
+  const auto model = load_graph(directory);
+  ASSERT_TRUE(model.ok()) << what << ": " << model.status().to_string();
+  const RawTensors golden = golden_of(name);
+  expect_hidden(what, run(*model, golden_input(golden)), golden);
+}
+
+struct FamilyCase {
+  const char* name;
+  const char* classes;  // what its architectures begin with
+  const char* prefix;   // of its tensors in files of models with heads
+  int64_t max_tokens;
+};
+constexpr FamilyCase kFamilies[] = {
+    {"bert", "Bert", "bert.", 310},
+    {"distilbert", "DistilBert", "distilbert.", 310},
+    {"roberta", "Roberta", "roberta.", 300},
+    {"mpnet", "MPNet", "mpnet.", 300},
+    {"modernbert", "ModernBert", "model.", 1300},
+    {"nomic_bert", "NomicBert", "nomic_bert.", 400},
+    {"gte", "New", "new.", 400},
+};
+
+TEST(Models, HiddenStates) {
+  for (const FamilyCase& family : kFamilies) {
+    const auto model = load_graph(model_path(family.name));
+    ASSERT_TRUE(model.ok()) << model.status().to_string();
+    EXPECT_EQ(model->family, family.name);
+    EXPECT_EQ(model->architecture, std::string(family.classes) + "Model");
+    EXPECT_EQ(model->max_tokens, family.max_tokens) << family.name;
+    EXPECT_EQ(model->dtype, "f32");
+    EXPECT_EQ(model->vocabulary, 120);
+    EXPECT_EQ(model->head, Head::kNone);
+    EXPECT_EQ(model->type_ids, std::string_view(family.name) == "bert" || std::string_view(family.name) == "nomic_bert");
+    const RawTensors golden = golden_of(family.name);
+    expect_hidden(family.name, run(*model, golden_input(golden)), golden);
+  }
+}
+
+TEST(Models, Heads) {
+  struct HeadCase {
+    const char* suffix;
+    Head head;
+    const char* golden;
+  };
+  for (const FamilyCase& family : kFamilies) {
+    for (const auto& [suffix, head, output] : {HeadCase{"ForSequenceClassification", Head::kSequenceClassification, "sequence"},
+                                               HeadCase{"ForTokenClassification", Head::kTokenClassification, "token"},
+                                               HeadCase{"ForMaskedLM", Head::kMaskedLm, "masked"}}) {
+      ModelCopy copy(family.name);
+      copy.config["architectures"] = {std::string(family.classes) + suffix};
+      const auto model = load_graph(copy.write());
+      ASSERT_TRUE(model.ok()) << model.status().to_string();
+      EXPECT_EQ(model->head, head);
+      if (head != Head::kMaskedLm) {
+        EXPECT_EQ(model->labels, (std::vector<std::string>{"no", "yes", "maybe"}));
+      }
+      const RawTensors golden = golden_of(family.name);
+      const Outputs got = run(*model, golden_input(golden));
+      const std::string what = std::string(family.classes) + suffix;
+      expect_hidden(what, got, golden);
+      std::vector<int32_t> rows;
+      if (head == Head::kTokenClassification) rows = golden.at("rows").values<int32_t>();
+      if (head == Head::kMaskedLm) rows = golden.at("masked_rows").values<int32_t>();
+      expect_rows(what, got.logits, got.logits_width, golden.at(output), rows);
+    }
+  }
+}
+
+TEST(Models, SpellingsGiveTheSame) {
+  for (const FamilyCase& family : kFamilies) {
+    ModelCopy prefixed(family.name);
+    RawTensors tensors;
+    for (auto& [name, tensor] : prefixed.tensors) tensors[family.prefix + name] = tensor;
+    prefixed.tensors = tensors;
+    expect_model(prefixed.write(), family.name, std::string(family.name) + " with its prefix");
+  }
+  for (const char* name : {"bert", "roberta", "distilbert"}) {
+    ModelCopy old(name);
+    old.rename("LayerNorm.weight", "LayerNorm.gamma").rename("LayerNorm.bias", "LayerNorm.beta");
+    expect_model(old.write(), name, std::string(name) + " with gamma and beta");
+  }
+  ModelCopy camembert("roberta");
+  camembert.config["architectures"] = {"CamembertModel"};
+  expect_model(camembert.write(), "roberta", "CamembertModel");
+  camembert.config["architectures"] = {"XLMRobertaModel"};
+  expect_model(camembert.write(), "roberta", "XLMRobertaModel");
+  camembert.config.erase("architectures");
+  expect_model(camembert.write(), "roberta", "no architectures but a model_type");
+  ModelCopy without_type("bert");
+  without_type.config.erase("model_type");
+  expect_model(without_type.write(), "bert", "no model_type but architectures");
+
+  expect_model(model_path("nomic_bert_native"), "nomic_bert", "nomic_bert as transformers 5 saves it");
+  ModelCopy modernbert("modernbert");
+  modernbert.config = nlohmann::json::parse(read_bytes(model_path("modernbert") + "/config_old.json"));
+  expect_model(modernbert.write(), "modernbert", "modernbert with an old config");
+}
+
+TEST(Models, GteAsTransformers5SavesIt) {
+  const auto model = load_graph(model_path("gte_native"));
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(model->architecture, "GteModel");
+  const RawTensors golden = golden_of("gte");
+  const Outputs got = run(*model, golden_input(golden));
+  expect_rows("gte_native, linear RoPE", got.hidden, got.width, golden.at("linear_hidden"), golden.at("rows").values<int32_t>());
+}
+
+TEST(Models, SixteenBitWeights) {
+  for (const auto& [name, dtype] : {std::pair{"bert_f16", "f16"}, std::pair{"bert_bf16", "bf16"}}) {
+    ModelCopy copy(name);
+    copy.config["architectures"] = {"BertForMaskedLM"};
+    const auto model = load_graph(copy.write());
+    ASSERT_TRUE(model.ok()) << model.status().to_string();
+    EXPECT_EQ(model->dtype, dtype);
+    const RawTensors golden = golden_of(name);
+    const Outputs got = run(*model, golden_input(golden));
+    expect_hidden(name, got, golden);
+    expect_rows(name, got.logits, got.logits_width, golden.at("masked"), golden.at("masked_rows").values<int32_t>());
+  }
+}
+
+TEST(Models, LongText) {
+  const auto model = load_graph(model_path("modernbert"));
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  const RawTensors golden = golden_of("modernbert");
+  const Input input{{1200}, golden.at("long_ids").values<int32_t>(), {}};
+  const Outputs got = run(*model, input);
+  expect_rows("1200 tokens", got.hidden, got.width, golden.at("long_hidden"), golden.at("long_rows").values<int32_t>());
+  expect_mean("1200 tokens", got, golden.at("long_hidden_mean"));
+}
+
+TEST(Models, ShardsGiveTheSame) {
+  ModelCopy copy("bert");
+  nlohmann::json map;
+  RawTensors shards[3];
+  size_t count = 0;
+  for (const auto& [name, tensor] : copy.tensors) {
+    const size_t shard = count++ % 3;
+    shards[shard][name] = tensor;
+    map[name] = "model-" + std::to_string(shard) + ".safetensors";
+  }
+  write_bytes(copy.folder / "config.json", copy.config.dump());
+  write_bytes(copy.folder / "model.safetensors.index.json",
+              nlohmann::json{{"metadata", {{"total_size", 1}}}, {"weight_map", map}}.dump());
+  for (size_t shard = 0; shard < 3; ++shard)
+    write_tensors(copy.folder / ("model-" + std::to_string(shard) + ".safetensors"), shards[shard]);
+  expect_model(copy.folder.path(), "bert", "three shards");
+}
+
+TEST(Models, DecoderOfItsOwn) {
+  ModelCopy copy("bert");
+  copy.config["architectures"] = {"BertForMaskedLM"};
+  copy.config["tie_word_embeddings"] = false;
+  const auto missing = load_graph(copy.write());
+  EXPECT_EQ(missing.status().code(), Code::kNotFound);
+  EXPECT_NE(missing.status().message().find("'cls.predictions.decoder.weight'"), std::string::npos) << missing.status().message();
+  copy.tensors["cls.predictions.decoder.weight"] = copy.tensors.at("embeddings.word_embeddings.weight");
+  const auto model = load_graph(copy.write());
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  const RawTensors golden = golden_of("bert");
+  const Outputs got = run(*model, golden_input(golden));
+  expect_rows("decoder of its own", got.logits, got.logits_width, golden.at("masked"),
+              golden.at("masked_rows").values<int32_t>());
+}
+
+TEST(Models, WeightsMayGoOncePacked) {
+  for (const FamilyCase& family : kFamilies) {
+    ModelCopy copy(family.name);
+    copy.config["architectures"] = {std::string(family.classes) + "ForMaskedLM"};
+    const auto model = load_graph(copy.write());
+    ASSERT_TRUE(model.ok()) << model.status().to_string();
+    const RawTensors golden = golden_of(family.name);
+    const Outputs got = run(*model, golden_input(golden), {.release_weights = true});
+    expect_hidden(family.name, got, golden);
+    expect_rows(family.name, got.logits, got.logits_width, golden.at("masked"), golden.at("masked_rows").values<int32_t>());
+  }
+}
+
+TEST(Models, UnusedTensorsAreListed) {
+  ModelCopy copy("bert");
+  copy.tensors["embeddings.position_ids"] = {"I64", {1, 2}, std::string(16, '\0')};
+  copy.tensors["something.else"] = {"I8", {3}, "abc"};
+  const auto model = load_graph(copy.write());
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  const std::vector<std::string> want = {"classifier.bias",
+                                         "classifier.weight",
+                                         "cls.predictions.bias",
+                                         "cls.predictions.transform.LayerNorm.bias",
+                                         "cls.predictions.transform.LayerNorm.weight",
+                                         "cls.predictions.transform.dense.bias",
+                                         "cls.predictions.transform.dense.weight",
+                                         "pooler.dense.bias",
+                                         "pooler.dense.weight",
+                                         "something.else"};
+  EXPECT_EQ(model->unused_tensors, want);
+  int64_t parameters = 0;
+  for (const auto& [name, tensor] : copy.tensors) {
+    const bool used = name.starts_with("e") && name != "embeddings.position_ids";
+    if (used) parameters += static_cast<int64_t>(tensor.bytes.size() / 4);
+  }
+  EXPECT_EQ(model->parameters, parameters);
+}
+
+// A published embedder may keep the name of a masked-LM class without the tensors of its head.
+TEST(Models, MaskedLmWithoutItsHead) {
+  ModelCopy copy("mpnet");
+  copy.config["architectures"] = {"MPNetForMaskedLM"};
+  for (auto it = copy.tensors.begin(); it != copy.tensors.end();)
+    it = it->first.starts_with("lm_head") ? copy.tensors.erase(it) : ++it;
+  const auto model = load_graph(copy.write());
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(model->head, Head::kNone);
+  EXPECT_FALSE(model->logits.valid());
+}
+
+// What a bad config or tensor is answered with.
+struct BadModel {
+  const char* what;
+  const char* model;
+  std::function<void(ModelCopy&)> change;
+  Code code;
+  std::vector<std::string> parts;  // of the message
+};
+
+TEST(Models, BadModelsAreRefused) {
+  const auto set = [](const char* key, nlohmann::json value) { return [=](ModelCopy& copy) { copy.config[key] = value; }; };
+  const auto drop = [](const char* name) { return [=](ModelCopy& copy) { EXPECT_EQ(copy.tensors.erase(name), 1u) << name; }; };
+  const BadModel cases[] = {
+      {"architecture",
+       "bert",
+       set("architectures", {"BertForQuestionAnswering"}),
+       Code::kUnsupported,
+       {"config.json: architectures", "\"BertForQuestionAnswering\"", "ForSequenceClassification", "ModernBert"}},
+      {"model type",
+       "bert",
+       [](ModelCopy& c) { c.config.erase("architectures"), c.config["model_type"] = "t5"; },
+       Code::kUnsupported,
+       {"model_type", "\"t5\"", "nomic_bert"}},
+      {"nothing that tells the family",
+       "bert",
+       [](ModelCopy& c) {
+         c.config = {{"hidden_size", 32}};
+       },
+       Code::kCorruptData,
+       {"config.json", "\"model_type\" is missing"}},
+      {"activation", "bert", set("hidden_act", "mish"), Code::kUnsupported, {"config.json: hidden_act", "\"mish\"", "gelu_new"}},
+      {"activation of no type", "bert", set("hidden_act", 3), Code::kCorruptData, {"hidden_act", "a string", "3"}},
+      {"activation of the head",
+       "modernbert",
+       set("classifier_activation", "mish"),
+       Code::kUnsupported,
+       {"config.json: classifier_activation", "\"mish\""}},
+      {"position embeddings",
+       "bert",
+       set("position_embedding_type", "relative_key"),
+       Code::kUnsupported,
+       {"position_embedding_type", "\"relative_key\"", "absolute"}},
+      {"decoder", "bert", set("is_decoder", true), Code::kUnsupported, {"is_decoder", "true", "false"}},
+      {"heads", "bert", set("num_attention_heads", 5), Code::kCorruptData, {"5 heads", "32"}},
+      {"negative size", "bert", set("hidden_size", -32), Code::kCorruptData, {"hidden_size", "integer", "-32"}},
+      {"large size", "bert", set("max_position_embeddings", 1e15), Code::kCorruptData, {"max_position_embeddings", "1048576"}},
+      {"eps", "bert", set("layer_norm_eps", -1), Code::kCorruptData, {"layer_norm_eps", "-1", "positive"}},
+      {"head_dim", "gte", set("head_dim", 8), Code::kUnsupported, {"head_dim", "8", "16"}},
+      {"labels",
+       "bert",
+       [](ModelCopy& c) {
+         c.config["architectures"] = {"BertForTokenClassification"};
+         c.config["id2label"] = {{"0", "a"}, {"2", "b"}};
+       },
+       Code::kCorruptData,
+       {"id2label", "\"2\"", "0 to 1"}},
+      {"label count",
+       "bert",
+       [](ModelCopy& c) {
+         c.config["architectures"] = {"BertForSequenceClassification"};
+         c.config["id2label"] = {{"0", "a"}};
+       },
+       Code::kCorruptData,
+       {"'classifier.weight'", "[3, 32]", "[1, 32]"}},
+      {"vocabulary",
+       "bert",
+       set("vocab_size", 121),
+       Code::kCorruptData,
+       {"model.safetensors", "'embeddings.word_embeddings.weight'", "[120, 32]", "[121, 32]"}},
+      {"more layers than the file",
+       "bert",
+       set("num_hidden_layers", 4),
+       Code::kNotFound,
+       {"model.safetensors", "'encoder.layer.3.attention.self.query.weight'",
+        "'bert.encoder.layer.3.attention.self.query.weight'"}},
+      {"missing tensor",
+       "bert",
+       drop("encoder.layer.1.output.LayerNorm.bias"),
+       Code::kNotFound,
+       {"'encoder.layer.1.output.LayerNorm.bias'", "'bert.encoder.layer.1.output.LayerNorm.beta'"}},
+      {"missing fused tensor",
+       "gte",
+       drop("encoder.layer.0.attention.qkv_proj.weight"),
+       Code::kNotFound,
+       {"'encoder.layer.0.attention.qkv_proj.weight'", "'layers.0.self_attn.q_proj.weight'"}},
+      {"missing classifier",
+       "bert",
+       [](ModelCopy& c) {
+         c.config["architectures"] = {"BertForSequenceClassification"};
+         c.tensors.erase("classifier.weight");
+       },
+       Code::kNotFound,
+       {"'classifier.weight'"}},
+      {"dtype",
+       "bert",
+       [](ModelCopy& c) { c.tensors.at("embeddings.LayerNorm.weight").dtype = "I32"; },
+       Code::kUnsupported,
+       {"'embeddings.LayerNorm.weight'", "I32", "F32, F16 or BF16"}},
+      {"positions all padding", "roberta", set("pad_token_id", 303), Code::kCorruptData, {"304 positions", "304"}},
+      {"buckets",
+       "mpnet",
+       set("relative_attention_num_buckets", 64),
+       Code::kCorruptData,
+       {"relative_attention_num_buckets", "64"}},
+      {"layer type",
+       "modernbert",
+       set("layer_types", {"full_attention", "linear_attention", "full_attention"}),
+       Code::kUnsupported,
+       {"layer_types[1]", "\"linear_attention\"", "sliding_attention"}},
+      {"layer types",
+       "modernbert",
+       set("layer_types", {"full_attention"}),
+       Code::kCorruptData,
+       {"layer_types", "1 entries", "3 layers"}},
+      {"classifier pooling",
+       "modernbert",
+       set("classifier_pooling", "max"),
+       Code::kUnsupported,
+       {"classifier_pooling", "\"max\"", "mean"}},
+      {"RoPE",
+       "gte_native",
+       set("rope_parameters", {{"rope_type", "yarn"}, {"rope_theta", 10000}}),
+       Code::kUnsupported,
+       {"rope_parameters.rope_type", "\"yarn\"", "ntk"}},
+      {"base of RoPE",
+       "gte_native",
+       set("rope_parameters", {{"rope_theta", 0}}),
+       Code::kCorruptData,
+       {"rope_theta", "0", "positive"}},
+      {"mixed scaling",
+       "gte",
+       set("rope_scaling", {{"type", "ntk"}, {"factor", 2}, {"mixed_b", 0.5}}),
+       Code::kUnsupported,
+       {"mixed_b"}},
+      {"positions of GTE",
+       "gte",
+       set("position_embedding_type", "absolute"),
+       Code::kUnsupported,
+       {"position_embedding_type", "rope"}},
+      {"norm of GTE", "gte", set("layer_norm_type", "rms_norm"), Code::kUnsupported, {"layer_norm_type", "\"rms_norm\""}},
+      {"scale of GTE", "gte", set("logn_attention_scale", true), Code::kUnsupported, {"logn_attention_scale", "true"}},
+      {"experts", "nomic_bert", set("num_experts", 8), Code::kUnsupported, {"num_experts", "8"}},
+      {"pre-norm", "nomic_bert", set("prenorm", true), Code::kUnsupported, {"prenorm", "true"}},
+      {"feed-forward without a gate",
+       "nomic_bert",
+       set("activation_function", "gelu"),
+       Code::kUnsupported,
+       {"activation_function", "\"gelu\"", "swiglu"}},
+      {"part of a head", "nomic_bert", set("rotary_emb_fraction", 0.5), Code::kUnsupported, {"rotary_emb_fraction", "0.5"}},
+  };
+  for (const BadModel& bad : cases) {
+    ModelCopy copy(bad.model);
+    bad.change(copy);
+    const auto model = load_graph(copy.write());
+    EXPECT_EQ(model.status().code(), bad.code) << bad.what << ": " << model.status().to_string();
+    for (const std::string& part : bad.parts) {
+      EXPECT_NE(model.status().message().find(part), std::string::npos)
+          << bad.what << ": " << part << " in " << model.status().message();
+    }
+  }
+}
+
+TEST(Models, BadDirectoriesAreRefused) {
+  ModelCopy copy("bert");
+  copy.write();
+  EXPECT_EQ(load_graph(copy.folder / "none").status().code(), Code::kNotFound);
+  EXPECT_EQ(load_graph(copy.folder / "config.json").status().code(), Code::kInvalidArgument);
+  write_bytes(copy.folder / "config.json", "{\"model_type\": \"b\xff\"}");
+  EXPECT_EQ(load_graph(copy.folder.path()).status().code(), Code::kCorruptData);
+  write_bytes(copy.folder / "config.json", "[]");
+  EXPECT_EQ(load_graph(copy.folder.path()).status().code(), Code::kCorruptData);
+  std::filesystem::remove(copy.folder / "config.json");
+  EXPECT_EQ(load_graph(copy.folder.path()).status().code(), Code::kNotFound);
+  std::filesystem::create_directory(copy.folder / "config.json");
+  EXPECT_EQ(load_graph(copy.folder.path()).status().code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace saccade::test
