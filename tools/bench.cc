@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 
+#include "tools/bench_model.h"
 #include "tools/console.h"
 #include "tools/timing.h"
 
@@ -46,12 +47,12 @@ std::vector<float> random_floats(int64_t count, uint32_t seed) {
 
 int run_bench_encoder(const BenchEncoderOptions& options) {
   const Setup setup = make_setup(options);
+  std::vector<int64_t> lengths = options.lengths_file.empty() ? options.lengths : read_lengths(options.lengths_file);
+  if (!options.model.empty()) return run_bench_model(options, setup, std::move(lengths));
+  if (lengths.empty()) lengths = generate_lengths(32, 128);
   EncoderShape shape;
   std::string error;
   if (!parse_shape(options.shape, shape, error)) throw Failure(kUsage, "--shape: " + error);
-  const std::vector<int64_t> lengths = !options.lengths_file.empty() ? read_lengths(options.lengths_file)
-                                       : !options.lengths.empty()    ? options.lengths
-                                                                     : generate_lengths(32, 128);
   const int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   const int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), int64_t{0}), sequences = std::ssize(lengths);
 
@@ -77,15 +78,7 @@ int run_bench_encoder(const BenchEncoderOptions& options) {
       "encoder of {} layers, {} wide, {} heads, FFN {}; {} sequences, {} tokens (padded: {}); ids to vectors, no tokenizing",
       shape.layers, shape.width, shape.heads, shape.ffn, sequences, thousands(static_cast<double>(tokens)),
       thousands(static_cast<double>(sequences * longest)));
-  report.more = {{"sequences", sequences}, {"tokens", tokens}, {"arena_bytes", context.arena_bytes()}};
-  if (!timing.seconds.empty()) {
-    const double rate = static_cast<double>(tokens) / timing.min();
-    report.more.emplace_back("useful_tokens_per_second", rate);
-    report.lines.emplace_back("useful tokens/s", thousands(rate));
-    report.lines.emplace_back("sequences/s", significant(static_cast<double>(sequences) / timing.min()));
-  }
-  report.lines.emplace_back("memory", fmt::format("arena {}, weights {}, peak RSS {}", bytes_text(context.arena_bytes()),
-                                                  bytes_text(plan.weight_bytes()), bytes_text(peak_rss_bytes())));
+  add_rates(report, tokens, sequences, context.arena_bytes(), plan.weight_bytes());
   return print_bench(report, options.json);
 }
 

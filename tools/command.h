@@ -26,6 +26,39 @@ int run_demo(const DemoOptions& options);
 struct InfoOptions : CommonOptions {};
 int run_info(const InfoOptions& options);
 
+// ---- a published model directory
+struct ModelOptions : CommonOptions {
+  std::string model;  // the directory
+};
+int run_inspect(const ModelOptions& options);
+
+struct TextOptions : ModelOptions {
+  std::string file = "-";  // one text a line; "-": standard input
+  std::string field;       // not empty: the lines are JSON objects, and this member is the text
+};
+int run_tokenize(const TextOptions& options);
+
+struct EncodeTextOptions : TextOptions {
+  bool truncate = false;
+  int64_t max_batch_tokens = 0;  // 0: EncodeOptions' default
+  std::string pooling;           // "mean", "cls", "last" or "max"; empty: as published
+  int normalize = -1;            // 0, 1, or as published
+  std::string prompt;            // a name, or "text:" and the text; empty: the default prompt
+};
+int run_similarity(const EncodeTextOptions& options);
+
+struct EmbedOptions : EncodeTextOptions {
+  std::string format;  // "npy", "jsonl" or "csv"; empty: by the end of `output`, else jsonl
+  std::string output;  // empty: standard output
+};
+int run_embed(const EmbedOptions& options);
+
+struct RerankOptions : EncodeTextOptions {
+  std::string query;
+};
+int run_rerank(const RerankOptions& options);
+
+// ---- benchmarks
 struct BenchOptions : CommonOptions {
   int repeat = 10;
 };
@@ -34,6 +67,7 @@ struct BenchEncoderOptions : BenchOptions {
   std::string shape = "minilm";
   std::vector<int64_t> lengths;  // empty: those of `saccade demo`
   std::string lengths_file;
+  std::string model;  // a published directory instead of a shape
 };
 int run_bench_encoder(const BenchEncoderOptions& options);
 

@@ -118,6 +118,13 @@ bool colours() {
          (no_color == nullptr || *no_color == '\0');
 }
 
+Cell shaded(double value, int decimals) {
+  constexpr const char* kGlyphs[] = {"  ", "░░", "▒▒", "▓▓", "██"};
+  constexpr int kBackgrounds[] = {234, 17, 19, 26, 39};  // dark blue to light blue, in the 6 x 6 x 6 cube
+  const int level = value > 0 ? std::clamp(static_cast<int>(std::ceil(value * 4)), 1, 4) : 0;
+  return {fmt::format("{:.{}f} {}", value, decimals, kGlyphs[level]), fmt::format("38;5;255;48;5;{}", kBackgrounds[level])};
+}
+
 void Table::print() const {
   std::vector<int> widths;
   for (const auto& row : rows_) {

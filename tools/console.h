@@ -16,7 +16,7 @@
 
 namespace saccade::tool {
 
-enum Exit : int { kDone = 0, kFailure = 1, kUsage = 2, kCheckFailed = 3, kInterrupted = 130 };
+enum Exit : int { kDone = 0, kFailure = 1, kUsage = 2, kCheckFailed = 3, kModelUnusable = 4, kInterrupted = 130 };
 
 // Ends the command with one line on stderr.
 class Failure : public std::runtime_error {
@@ -63,6 +63,9 @@ struct Cell {
   std::string text;
   std::string style;  // ANSI codes, used when colours(): "48;5;24"
 };
+
+// A number with a shade for 0 .. 1: a glyph everywhere, and a background where there are colours.
+Cell shaded(double value, int decimals);
 
 // The first column is left-aligned, all others are right-aligned.
 class Table {

@@ -150,15 +150,6 @@ ExampleRun run_example(const Example& example, const Setup& setup) {
 
 namespace {
 
-// Five shades for 0 .. 1: glyphs everywhere, and a background where there are colours (dark blue to light blue, 6 x 6 x 6 cube).
-Cell shaded(float weight) {
-  constexpr const char* kGlyphs[] = {"  ", "░░", "▒▒", "▓▓", "██"};
-  constexpr int kBackgrounds[] = {234, 17, 19, 26, 39};
-  const int level = weight > 0 ? std::clamp(static_cast<int>(std::ceil(weight * 4)), 1, 4) : 0;
-  return {fmt::format("{:.3f} {}", static_cast<double>(weight), kGlyphs[level]),
-          fmt::format("38;5;255;48;5;{}", kBackgrounds[level])};
-}
-
 template <class Format>
 void print_matrix(const Example& example, const Tensor& t, bool token_columns, Format format) {
   Table table;
@@ -187,7 +178,7 @@ void print_example(const Example& example, const ExampleRun& run, const Reproduc
   fmt::print("\nScaled by 1/sqrt({})\n", d);
   print_matrix(example, t.at("scaled"), true, number);
   fmt::print("\nAttention weights: softmax over the keys that are not padding\n");
-  print_matrix(example, t.at("weights"), true, shaded);
+  print_matrix(example, t.at("weights"), true, [](float x) { return shaded(static_cast<double>(x), 3); });
   fmt::print("\nOutputs: weights times V\n");
   print_matrix(example, t.at("output"), false, number);
   fmt::print("\nPrinted numbers reproduced: {} of {}", reproduction.all.reproduced, reproduction.all.printed);

@@ -50,6 +50,18 @@ Timing time_repeats(int repeat, const std::string& what, const std::function<voi
   return timing;
 }
 
+void add_rates(BenchReport& report, int64_t tokens, int64_t sequences, int64_t arena_bytes, int64_t weight_bytes) {
+  report.more = {{"sequences", sequences}, {"tokens", tokens}, {"arena_bytes", arena_bytes}};
+  if (!report.timing.seconds.empty()) {
+    const double rate = static_cast<double>(tokens) / report.timing.min();
+    report.more.emplace_back("useful_tokens_per_second", rate);
+    report.lines.emplace_back("useful tokens/s", thousands(rate));
+    report.lines.emplace_back("sequences/s", significant(static_cast<double>(sequences) / report.timing.min()));
+  }
+  report.lines.emplace_back("memory", fmt::format("arena {}, weights {}, peak RSS {}", bytes_text(arena_bytes),
+                                                  bytes_text(weight_bytes), bytes_text(peak_rss_bytes())));
+}
+
 int print_bench(const BenchReport& report, bool json) {
   const Timing& timing = report.timing;
   const bool any = !timing.seconds.empty();

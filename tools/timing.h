@@ -42,6 +42,9 @@ struct BenchReport {
   Numbers more = {};                                            // further keys of `results`
   std::vector<std::pair<std::string, std::string>> lines = {};  // and further lines of the text
 };
+// Adds what a run of an encoder is told by: tokens and sequences a second, memory.
+void add_rates(BenchReport& report, int64_t tokens, int64_t sequences, int64_t arena_bytes, int64_t weight_bytes);
+
 // Prints the envelope, or a heading and one line per result. The peak is measured again; the larger one counts.
 int print_bench(const BenchReport& report, bool json);
 

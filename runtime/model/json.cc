@@ -88,6 +88,28 @@ bool find_path(dom::element from, dom::element wanted, std::string& path) {
   return false;
 }
 
+// The text with ".0" after every integer of 19 digits or more: the parser refuses integers beyond 64 bits, which files hold
+// ("model_max_length": 1000000000000000019884624838656), but takes any floating-point number.
+std::string with_long_integers_as_floats(std::string_view json) {
+  constexpr size_t kDigits = 19;  // of the largest int64
+  std::string out;
+  bool quoted = false;
+  for (size_t i = 0; i < json.size();) {
+    const size_t begin = i;
+    if (!quoted && json[i] >= '0' && json[i] <= '9') {
+      i = std::min(json.find_first_not_of("0123456789.eE+-", i), json.size());
+      const std::string_view number = json.substr(begin, i - begin);
+      out += number;
+      if (number.size() >= kDigits && number.find_first_of(".eE+-") == std::string_view::npos) out += ".0";
+      continue;
+    }
+    if (json[i] == '"') quoted = !quoted;
+    i += quoted && json[i] == '\\' ? 2 : 1;
+    out += json.substr(begin, i - begin);
+  }
+  return out;
+}
+
 [[noreturn]] void wrong(const Json& json, std::string_view expected) {
   fail(Code::kCorruptData, json.where(), ": expected ", expected, ", found ", json.describe());
 }
@@ -96,7 +118,10 @@ bool find_path(dom::element from, dom::element wanted, std::string& path) {
 
 JsonDocument::JsonDocument(std::string name, std::string_view json) : parsed_(std::make_unique<Parsed>()) {
   parsed_->name = std::move(name);
-  const auto error = parsed_->parser.parse(simdjson::padded_string(json)).get(parsed_->root);
+  auto error = parsed_->parser.parse(simdjson::padded_string(json)).get(parsed_->root);
+  if (error != simdjson::SUCCESS) {  // which error it is for such an integer differs between versions of the parser
+    error = parsed_->parser.parse(simdjson::padded_string(with_long_integers_as_floats(json))).get(parsed_->root);
+  }
   if (error != simdjson::SUCCESS) fail(Code::kCorruptData, parsed_->name, ": not valid JSON: ", simdjson::error_message(error));
   if (const std::string key = duplicate_key(parsed_->root); !key.empty()) {
     fail(Code::kCorruptData, parsed_->name, ": the key ", key, " occurs twice in one object");

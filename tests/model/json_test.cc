@@ -38,6 +38,18 @@ TEST(Json, ReadsValuesAndDefaults) {
   EXPECT_EQ(root.members().size(), 4u);
 }
 
+TEST(Json, IntegersBeyond64BitsAreNumbers) {
+  const JsonDocument document("tokenizer_config.json", R"({"s": "\"1000000000000000019884624838656\\",
+      "model_max_length": 1000000000000000019884624838656, "least": -10000000000000000000, "one": 1})");
+  const Json root = document.root();
+  EXPECT_EQ(root.at("model_max_length").number(), 1e30);
+  EXPECT_EQ(root.at("least").number(), -1e19);
+  EXPECT_EQ(root.at("s").string(), "\"1000000000000000019884624838656\\");
+  EXPECT_EQ(root.at("one").integer(0, 1), 1);
+  (void)message_of([&] { (void)root.at("model_max_length").integer(0, INT64_MAX); }, Code::kCorruptData);
+  (void)message_of([] { JsonDocument("f.json", "[10000000000000000000000, 1.]"); }, Code::kCorruptData);
+}
+
 TEST(Json, MessagesNameThePlace) {
   const JsonDocument document("config.json", R"({"b": {"c": [1, "x"]}, "i": 1.5, "big": 18446744073709551615})");
   const Json root = document.root();

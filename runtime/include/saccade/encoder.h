@@ -81,7 +81,9 @@ struct EncoderInfo {
   bool sigmoid = false;  // whether scores of pairs go through a sigmoid as published
   std::vector<std::string> labels;
   std::vector<std::string> unused_tensors;
-  int64_t weight_bytes = 0;  // packed weights and tables that the plans hold or read
+  std::string output;        // what the plan of the published options computes: name of its one output
+  bool type_ids = false;     // whether that plan has the input "type_ids" beside "ids"
+  int64_t weight_bytes = 0;  // packed weights and tables that it holds or reads
 };
 
 struct EncodeOptions {
@@ -129,7 +131,9 @@ class SACCADE_EXPORT Encoder {
 
   const EncoderInfo& info() const;
   const Tokenizer& tokenizer() const;
-  Result<Plan> plan(const EncodeOptions& options = {}) const;  // the plan that encode uses with these options
+  // The plan that these options are computed with: of encode_pairs where the files have a sequence classification head, of
+  // encode_tokens where they have a token classification head, else of encode.
+  Result<Plan> plan(const EncodeOptions& options = {}) const;
 
   struct Data;
 
