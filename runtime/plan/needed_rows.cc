@@ -19,21 +19,6 @@ Take pool_take(Pooling kind) {
   return kind == Pooling::kFirst ? Take::kFirst : kind == Pooling::kLast ? Take::kLast : Take::kAll;
 }
 
-bool row_by_row(StepKind kind) {
-  switch (kind) {
-    case StepKind::kMatmul:
-    case StepKind::kMap:
-    case StepKind::kGate:
-    case StepKind::kAdd:
-    case StepKind::kNorm:
-    case StepKind::kL2Normalize:
-    case StepKind::kRope:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // For each step the rows to compute, found from the last step to the first.
 std::vector<Take> find_takes(const PlanData& plan) {
   std::vector<Demand> demand(plan.values.size(), 0);

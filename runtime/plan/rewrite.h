@@ -27,6 +27,22 @@ inline int32_t writer_of(const PlanData& plan, int32_t value) {
   return kNone;
 }
 
+// Whether the step computes each row from the same rows of its operands.
+inline bool row_by_row(StepKind kind) {
+  switch (kind) {
+    case StepKind::kMatmul:
+    case StepKind::kMap:
+    case StepKind::kGate:
+    case StepKind::kAdd:
+    case StepKind::kNorm:
+    case StepKind::kL2Normalize:
+    case StepKind::kRope:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // The step's only section when it is a linear that has no fused row op yet, else null.
 inline Section* single_section(Step& step) {
   if (step.kind != StepKind::kMatmul || step.sections.size() != 1 || step.then != kNone) return nullptr;
