@@ -2,7 +2,7 @@
 """Makes tests/data/tokenizers: vocabularies, strings, and what the published `tokenizers` library makes of them.
 
     make_tokenizer_data.py --minilm DIR    DIR: all-MiniLM-L6-v2 as tools/get_model brings it
-Needs: pip install tokenizers sentencepiece; Debian's translations (/usr/share/locale) as multilingual text to train on.
+Needs: pip install tokenizers sentencepiece protobuf unicodedata2; Debian's translations (/usr/share/locale) as multilingual text to train on.
 What it writes is described in tests/data/tokenizers/README.md.
 """
 import argparse
@@ -16,11 +16,11 @@ import random
 import re
 import struct
 import sys
-import unicodedata
 import zlib
 
 import sentencepiece
 import tokenizers
+import unicodedata2
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "tokenizers")
@@ -237,13 +237,19 @@ def make_strings(texts):
         chars = []
         while len(chars) < 8:
             c = chr(random.randrange(*plane))
-            if unicodedata.category(c) not in ("Cn", "Cs"):
+            if unicodedata2.category(c) not in ("Cn", "Cs"):
                 chars.append(c + pick(["", "", " ", "a"]))
         strings.append("".join(chars))
+    for _ in range(120):  # words in NFD, NFC, NFKD
+        strings.append(unicodedata2.normalize(pick(["NFD", "NFC", "NFKD"]), sentence(pick(["vi", "fr", "cs", "ko", "el", "hi", "ru"]), 1, 6)))
+    # A character that the character map changes, with every mark: whether they are one grapheme cluster decides.
+    every_mark = [chr(c) for c in range(0x110000) if unicodedata2.category(chr(c))[0] == "M"]
+    for i in range(0, len(every_mark), 24):
+        strings.append(" ".join("\u00aa" + mark for mark in every_mark[i:i + 24]))
     data = [s.encode() for s in strings]
     bad = [b"\xff", b"\xc0\x80", b"\xe2\x82", b"\xf0\x9f\x98", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x80", b"\xbf\xbf", b"\xf8\x88\x80\x80", b"\xe0\x9f\x80", b"\xc3", b"\xf1\x80\x80",
            b"\xf0\x80\x80\x80", b"\xe1\x80\xe2\xf0\x91\x92\xf1\xbf\x41"]
-    for _ in range(350):
+    for _ in range(450):
         data.append(b"".join(pick([pick(bad), pick(words[pick(languages)]).encode(), b" ", bytes([random.randrange(256)])]) for _ in range(random.randint(1, 8))))
     return data
 
@@ -274,7 +280,7 @@ def cases(bases):
     """[(name, base, changes, name of the case without it)]. Changes replace top-level values; "model" is merged."""
     w, b, u = (bases[name] for name in ("wordpiece", "bpe", "unigram"))
     bert = w["normalizer"]
-    charsmap = {"type": "Precompiled", "precompiled_charsmap": "@"}  # "@": that of the base
+    charsmap = {"type": "Precompiled", "precompiled_charsmap": "@"}  # "@": that of unigram.json
     split = lambda pattern, behavior="Isolated", invert=False, kind="Regex": dict(type="Split", pattern={kind: pattern}, behavior=behavior, invert=invert)
     plain = dict(type="ByteLevel", add_prefix_space=False, trim_offsets=True, use_regex=False)
     level = b["pre_tokenizer"]
@@ -289,22 +295,25 @@ def cases(bases):
         ("wordpiece", "wordpiece", {}, None),
         ("bpe", "bpe", {}, None),
         ("unigram", "unigram", {}, None),
-        # Normalizers, on WordPiece with BERT's pre-tokenizer.
+        # Normalizers: BERT's on WordPiece; on byte-level BPE, where no unknown token hides a difference.
         ("no_normalizer", "wordpiece", norm(None), "wordpiece"),
         ("bert_no_clean", "wordpiece", norm(bert | dict(clean_text=False)), "wordpiece"),
         ("bert_no_chinese", "wordpiece", norm(bert | dict(handle_chinese_chars=False)), "wordpiece"),
         ("bert_accents", "wordpiece", norm(bert | dict(strip_accents=False)), "wordpiece"),
         ("bert_cased", "wordpiece", norm(bert | dict(lowercase=False)), "wordpiece"),
         ("bert_cased_no_accents", "wordpiece", norm(bert | dict(lowercase=False, strip_accents=True)), "bert_cased"),
-        ("lowercase", "wordpiece", norm(dict(type="Lowercase")), "no_normalizer"),
-        ("strip_accents", "wordpiece", norm(dict(type="StripAccents")), "no_normalizer"),
-        ("nfd", "wordpiece", norm(dict(type="NFD")), "no_normalizer"),
-        ("nfc", "wordpiece", norm(dict(type="NFC")), "no_normalizer"),
-        ("nfkd", "wordpiece", norm(dict(type="NFKD")), "no_normalizer"),
-        ("nfkc", "wordpiece", norm(dict(type="NFKC")), "no_normalizer"),
-        ("nfd_strip_lowercase", "wordpiece", norm(seq_n(dict(type="NFD"), dict(type="StripAccents"), dict(type="Lowercase"))), "nfd"),
-        ("nmt", "wordpiece", norm(dict(type="Nmt")), "no_normalizer"),
-        ("replace_string", "wordpiece", norm(dict(type="Replace", pattern={"String": "e"}, content="oo")), "no_normalizer"),
+        ("lowercase", "bpe", norm(dict(type="Lowercase")), "bpe"),
+        ("strip_accents", "bpe", norm(dict(type="StripAccents")), "bpe"),
+        ("nfd", "bpe", norm(dict(type="NFD")), "bpe"),
+        ("nfc", "bpe", norm(dict(type="NFC")), "bpe"),
+        ("nfkd", "bpe", norm(dict(type="NFKD")), "bpe"),
+        ("nfkc", "bpe", norm(dict(type="NFKC")), "bpe"),
+        ("nfd_strip_lowercase", "bpe", norm(seq_n(dict(type="NFD"), dict(type="StripAccents"), dict(type="Lowercase"))), "nfd"),
+        ("nmt", "bpe", norm(dict(type="Nmt")), "bpe"),
+        ("replace_string", "bpe", norm(dict(type="Replace", pattern={"String": "e"}, content="oo")), "bpe"),
+        ("bert_on_bytes", "bpe", norm(bert), "bpe"),
+        ("bert_cased_on_bytes", "bpe", norm(bert | dict(lowercase=False)), "bert_on_bytes"),
+        ("charsmap_on_bytes", "bpe", norm(dict(type="Precompiled", precompiled_charsmap="@")), "bpe"),
         ("replace_spaces", "unigram", norm(seq_n(charsmap, dict(type="Replace", pattern={"Regex": " {2,}"}, content=" "))) | pre(meta()), "metaspace_only"),
         ("strip_both", "unigram", norm(seq_n(charsmap, dict(type="Strip", strip_left=True, strip_right=True))) | pre(meta()), "metaspace_only"),
         ("strip_right", "unigram", norm(seq_n(dict(type="Strip", strip_left=False, strip_right=True), charsmap)) | pre(meta()), "metaspace_only"),
@@ -322,7 +331,7 @@ def cases(bases):
         ("split_string_removed", "wordpiece", pre(seq_p(dict(type="WhitespaceSplit"), split("e", "Removed", kind="String"))), "whitespace_split"),
         ("split_previous", "wordpiece", pre(seq_p(dict(type="WhitespaceSplit"), split("e", "MergedWithPrevious", kind="String"))), "whitespace_split"),
         ("split_next", "wordpiece", pre(seq_p(dict(type="WhitespaceSplit"), split("e", "MergedWithNext", kind="String"))), "whitespace_split"),
-        ("split_inverted", "wordpiece", pre(split(r"\w+|[^\w\s]+", "Removed", True)), "bare_wordpiece"),
+        ("split_inverted", "wordpiece", pre(split(r"[\r\n]+", "MergedWithPrevious", True)), "bare_wordpiece"),
         ("split_contiguous", "bpe", pre(seq_p(split(r"\s", "Contiguous"), plain)), "bpe_unsplit"),
         ("metaspace_only", "unigram", pre(meta()), "unigram"),
         ("metaspace_never", "unigram", pre(meta("never")), "metaspace_only"),
@@ -382,7 +391,7 @@ def affixes_bpe(lines):
     return document(json.loads(tokenizer.to_str())["model"], added_tokens=[added(0, "<unk>")], pre_tokenizer=dict(type="WhitespaceSplit"))
 
 
-def apply(base, changes):
+def apply(base, changes, charsmap):
     """The tokenizer.json of a case. C++ does the same."""
     result = copy.deepcopy(base)
     for key, value in changes.items():
@@ -400,7 +409,7 @@ def apply(base, changes):
             result[key] = value
     text = json.dumps(result, ensure_ascii=False)
     if '"precompiled_charsmap": "@"' in text:
-        text = text.replace('"precompiled_charsmap": "@"', '"precompiled_charsmap": ' + json.dumps(base["normalizer"]["precompiled_charsmap"]))
+        text = text.replace('"precompiled_charsmap": "@"', '"precompiled_charsmap": ' + json.dumps(charsmap))
     return text
 
 
@@ -431,9 +440,9 @@ def pair(i, count):
 
 
 def results(tokenizer, texts, full):
-    singles = tokenizer.encode_batch(texts)
+    singles = tokenizer.encode_batch_fast(texts)
     data = struct.pack(f"<{len(texts)}H", *(digest(e) for e in singles))
-    swept = tokenizer.encode_batch([sweep_string(*block) for block in sweep()])
+    swept = tokenizer.encode_batch_fast([sweep_string(*block) for block in sweep()])
     data += struct.pack(f"<{len(swept)}H", *(digest(e) for e in swept))
     hashes = []
     for i in range(PAIRS):
@@ -448,7 +457,7 @@ def results(tokenizer, texts, full):
     return data, [e.ids for e in singles]
 
 
-FULL = ("wordpiece", "bpe", "unigram", "modernbert")  # these have every id, the others 16 bits per string
+FULL = ("wordpiece", "bpe", "unigram")  # these have every id, the others 16 bits per string
 
 
 def write(name, content):
@@ -478,7 +487,7 @@ def main():
     all_cases = cases(bases)
     listing, ids = [], {}
     for name, base, changes, _ in all_cases:
-        data, ids[name] = results(Tokenizer.from_str(apply(bases[base], changes)), decoded, name in FULL)
+        data, ids[name] = results(Tokenizer.from_str(apply(bases[base], changes, bases["unigram"]["normalizer"]["precompiled_charsmap"])), decoded, name in FULL)
         write(f"{name}.out", data)
         listing.append(dict(name=name, base=base, changes=changes, full=name in FULL))
     with open(os.path.join(minilm, "tokenizer.json"), encoding="utf-8") as file:

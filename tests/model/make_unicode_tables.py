@@ -47,14 +47,14 @@ def joins():
 
 def left_alone(normalize):
     """Characters that Unicode orders, decomposes or composes, and the package's older tables do not."""
-    composed_second = set()
+    composed_first = set()
     for c in CODE_POINTS:
         parts = unicodedata2.decomposition(chr(c)).split()
         if len(parts) == 2 and not parts[0].startswith("<") and normalize["NFD"](chr(c)) == chr(c):
-            composed_second.add(chr(int(parts[1], 16)))
+            composed_first.add(chr(int(parts[0], 16)))
 
     def test(s):
-        if s in composed_second or unicodedata2.normalize("NFKD", s) != normalize["NFKD"](s):
+        if s in composed_first or unicodedata2.normalize("NFKD", s) != normalize["NFKD"](s):
             return True
         order = unicodedata2.combining(s)
         if order == 0:

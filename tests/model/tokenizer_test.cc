@@ -55,8 +55,6 @@ uint16_t digest(const Tokens& tokens) {
 // The tokenizer.json of a case: its base with the changes (make_tokenizer_data.py: apply).
 std::string document_of(const json& test) {
   json document = tokenizer_test::document(test["base"]);
-  json charsmap;
-  if (test["base"] == "unigram") charsmap = document["normalizer"]["precompiled_charsmap"];
   for (const auto& [key, value] : test["changes"].items()) {
     json& vocabulary = document["model"]["vocab"];
     if (key == "model") {
@@ -78,6 +76,7 @@ std::string document_of(const json& test) {
   std::string text = document.dump();
   const std::string mark = R"("precompiled_charsmap":"@")";
   if (const size_t at = text.find(mark); at != std::string::npos) {
+    const json charsmap = tokenizer_test::document("unigram")["normalizer"]["precompiled_charsmap"];
     text.replace(at, mark.size(), R"("precompiled_charsmap":)" + charsmap.dump());
   }
   return text;
