@@ -257,7 +257,7 @@ def make_strings(texts):
 def sweep():
     """Code points: all up to where scripts and symbols end, of the others some of every plane. (first, behind the last) of each
     string. C++ makes the same ones."""
-    small = [(c, c + 64) for c in range(0, 0x32400, 64)] + [(c, c + 64) for c in range(0xE0000, 0xE0200, 64)]
+    small = [(c, c + 128) for c in range(0, 0x32400, 128)] + [(c, c + 128) for c in range(0xE0000, 0xE0200, 128)]
     large = [(c, c + 4096) for c in range(0x32400, 0x110000, 0x10000)]
     return small + large
 
@@ -331,7 +331,7 @@ def cases(bases):
         ("split_string_removed", "wordpiece", pre(seq_p(dict(type="WhitespaceSplit"), split("e", "Removed", kind="String"))), "whitespace_split"),
         ("split_previous", "wordpiece", pre(seq_p(dict(type="WhitespaceSplit"), split("e", "MergedWithPrevious", kind="String"))), "whitespace_split"),
         ("split_next", "wordpiece", pre(seq_p(dict(type="WhitespaceSplit"), split("e", "MergedWithNext", kind="String"))), "whitespace_split"),
-        ("split_inverted", "wordpiece", pre(split(r"[\r\n]+", "MergedWithPrevious", True)), "bare_wordpiece"),
+        ("split_inverted", "wordpiece", pre(split(r"\p{N}", "Removed", True)), "bare_wordpiece"),
         ("split_contiguous", "bpe", pre(seq_p(split(r"\s", "Contiguous"), plain)), "bpe_unsplit"),
         ("metaspace_only", "unigram", pre(meta()), "unigram"),
         ("metaspace_never", "unigram", pre(meta("never")), "metaspace_only"),
@@ -415,11 +415,18 @@ def apply(base, changes, charsmap):
 
 # ---------------------------------------------------------------------------------------------------- results
 
-def digest(encoding):
-    """CRC-32 of the ids (32 bits each), then of a byte per token (type and mask), folded to 16 bits."""
-    crc = zlib.crc32(array.array("I", encoding.ids).tobytes())
-    crc = zlib.crc32(bytes(t << 1 | m for t, m in zip(encoding.type_ids, encoding.special_tokens_mask)), crc)
+def digest(encodings):
+    """CRC-32 over the encodings: the ids of one (32 bits each), then a byte per token (type and mask); folded to 16 bits."""
+    crc = 0
+    for encoding in encodings:
+        crc = zlib.crc32(array.array("I", encoding.ids).tobytes(), crc)
+        crc = zlib.crc32(bytes(t << 1 | m for t, m in zip(encoding.type_ids, encoding.special_tokens_mask)), crc)
     return (crc >> 16) ^ (crc & 0xFFFF)
+
+
+def digests(groups):
+    hashes = [digest(group) for group in groups]
+    return struct.pack(f"<{len(hashes)}H", *hashes)
 
 
 def varint(value):
@@ -441,23 +448,23 @@ def pair(i, count):
 
 def results(tokenizer, texts, full):
     singles = tokenizer.encode_batch_fast(texts)
-    data = struct.pack(f"<{len(texts)}H", *(digest(e) for e in singles))
+    data = digests(singles[i:i + 2] for i in range(0, len(singles), 2))
     swept = tokenizer.encode_batch_fast([sweep_string(*block) for block in sweep()])
-    data += struct.pack(f"<{len(swept)}H", *(digest(e) for e in swept))
-    hashes = []
+    data += digests([e] for e in swept)
+    cut = []
     for i in range(PAIRS):
         first, second, limit, special = pair(i, len(texts))
         tokenizer.enable_truncation(limit)
-        hashes.append(digest(tokenizer.encode(texts[first], texts[second], add_special_tokens=special)))
-        hashes.append(digest(tokenizer.encode(texts[first], add_special_tokens=special)))
+        cut.append([tokenizer.encode(texts[first], texts[second], add_special_tokens=special),
+                    tokenizer.encode(texts[first], add_special_tokens=special)])
     tokenizer.no_truncation()
-    data += struct.pack(f"<{len(hashes)}H", *hashes)
+    data += digests(cut)
     if full:
         data += b"".join(varint(len(e.ids)) + b"".join(varint(id) for id in e.ids) for e in singles)
     return data, [e.ids for e in singles]
 
 
-FULL = ("wordpiece", "bpe", "unigram")  # these have every id, the others 16 bits per string
+FULL = ("wordpiece", "bpe", "unigram")  # these have every id, the others hashes only
 
 
 def write(name, content):
