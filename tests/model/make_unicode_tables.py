@@ -5,6 +5,7 @@ The package mixes tables of several Unicode versions (each of its parts brings i
 point at a time, instead of being derived from one version.  Needs: pip install tokenizers unicodedata2.
     make_unicode_tables.py > runtime/model/tokenizer/unicode_tables.inc
 """
+
 import struct
 import unicodedata
 
@@ -99,7 +100,11 @@ def main():
     assert all(len(to) == 1 for _, to in exceptions) and lower("\u0130") == "i\u0307"
 
     joined = joins()
-    marks = [c for c in CODE_POINTS if joined(chr(c)) and unicodedata2.category(chr(c))[0] == "M" and unicodedata.category(chr(c)) == "Cn"]
+    marks = [
+        c
+        for c in CODE_POINTS
+        if joined(chr(c)) and unicodedata2.category(chr(c))[0] == "M" and unicodedata.category(chr(c)) == "Cn"
+    ]
 
     print(f"// Made by tests/model/make_unicode_tables.py from tokenizers {tokenizers.__version__}.")
     print("// From this code point on, to the next: these classes. first << 11 | classes.")
