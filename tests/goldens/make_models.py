@@ -324,6 +324,7 @@ def make_modernbert(root):
         "classifier on the first token": dict(config=altered(case.config, classifier_pooling="cls")),
     })
     arrays = expected(case, base)
+    ids = case.ids
     case.ids = [torch.randint(5, 120, (LONG,), generator=case.generator)]
     long = case.outputs(suffixes=["Model"])["hidden"]
     rows = list(range(0, LONG, 23)) + [LONG - 1]
@@ -331,6 +332,11 @@ def make_modernbert(root):
                "long_hidden": long[rows].numpy().astype(np.float32), "long_hidden_mean": long.mean(0).numpy()}
     config = published(case, hidden_activation="gelu", norm_eps=1e-5, local_attention=16, classifier_pooling="mean")
     write(root, "modernbert", dict(config, layer_types=case.config.layer_types, rope_parameters=rope), case.weights, arrays)
+    rounded = {key: value.to(torch.bfloat16) for key, value in case.weights.items()}
+    wide = {key: value.float() for key, value in rounded.items()}
+    case.ids = ids
+    write(root, "modernbert_bf16", dict(config, layer_types=case.config.layer_types, rope_parameters=rope), rounded,
+          expected(case, case.outputs(wide)))
     old = dict(config, global_attn_every_n_layers=3, global_rope_theta=160000.0, local_rope_theta=10000.0)
     (root / "modernbert" / "config_old.json").write_text(json.dumps(old, indent=1) + "\n")
 

@@ -207,9 +207,14 @@ TEST(Models, GteAsTransformers5SavesIt) {
 }
 
 TEST(Models, SixteenBitWeights) {
-  for (const auto& [name, dtype] : {std::pair{"bert_f16", "f16"}, std::pair{"bert_bf16", "bf16"}}) {
+  struct Rounded {
+    const char *name, *architecture, *dtype;
+  };
+  for (const auto& [name, architecture, dtype] :
+       {Rounded{"bert_f16", "BertForMaskedLM", "f16"}, Rounded{"bert_bf16", "BertForMaskedLM", "bf16"},
+        Rounded{"modernbert_bf16", "ModernBertForMaskedLM", "bf16"}}) {
     ModelCopy copy(name);
-    copy.config["architectures"] = {"BertForMaskedLM"};
+    copy.config["architectures"] = {architecture};
     const auto model = load_graph(copy.write());
     ASSERT_TRUE(model.ok()) << model.status().to_string();
     EXPECT_EQ(model->dtype, dtype);
@@ -312,6 +317,48 @@ TEST(Models, MaskedLmWithoutItsHead) {
   ASSERT_TRUE(model.ok()) << model.status().to_string();
   EXPECT_EQ(model->head, Head::kNone);
   EXPECT_FALSE(model->logits.valid());
+}
+
+TEST(Models, LabelsWithoutNames) {
+  ModelCopy copy("bert");
+  copy.config["architectures"] = {"BertForTokenClassification"};
+  copy.config.erase("id2label");
+  copy.config["num_labels"] = 3;
+  const auto model = load_graph(copy.write());
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(model->labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
+}
+
+TEST(Models, LongerThanItsPositions) {
+  for (const FamilyCase& family : kFamilies) {
+    const auto model = load_graph(model_path(family.name));
+    ASSERT_TRUE(model.ok()) << model.status().to_string();
+    auto context = Context::create(*Plan::compile(model->graph));
+    ASSERT_TRUE(context.ok()) << context.status().to_string();
+    const auto run_length = [&](int64_t length) {
+      Batch batch;
+      batch.assign_lengths(std::span<const int64_t>(&length, 1));
+      const std::vector<int32_t> ids(static_cast<size_t>(length)), &type_ids = ids;
+      std::vector<float> hidden(static_cast<size_t>(length * model->width));
+      std::vector<saccade::Input> inputs = {{"ids", packed(ConstMatrix(ids.data(), length))}};
+      if (model->type_ids) inputs.push_back({"type_ids", packed(ConstMatrix(type_ids.data(), length))});
+      const Output output{"hidden", packed(Matrix(hidden.data(), length, model->width))};
+      return context->run(batch, inputs, std::span(&output, 1));
+    };
+    EXPECT_TRUE(run_length(model->max_tokens).ok()) << family.name;
+    EXPECT_EQ(run_length(model->max_tokens + 1).code(), Code::kOutOfRange) << family.name;
+  }
+}
+
+// Beyond the trained length such a model would rotate each text by a base of its own.
+TEST(Models, NomicWithAScalingFactorEndsAtItsTrainedLength) {
+  ModelCopy copy("nomic_bert");
+  copy.config["rotary_scaling_factor"] = 2;
+  copy.config["max_trained_positions"] = 350;
+  const auto model = load_graph(copy.write());
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(model->max_tokens, 350);
+  expect_model(copy.folder.path(), "nomic_bert", "rotary_scaling_factor 2");
 }
 
 // What a bad config or tensor is answered with.
