@@ -5,8 +5,8 @@
 // more; strides count elements and are at least the width. Outputs do not overlap inputs unless a comment allows it.
 // The double loops in tests/reference are the specification of each formula.
 //
-// Same bits: what a kernel writes into a row depends on that row's inputs and on the sizes named in the formula, never on how many
-// rows or columns one call covers. Callers may split rows (and, where ranges are given, columns) as they like.
+// Same bits: what a kernel writes into a row depends on that row's inputs and on the sizes named in the formula, never on how
+// many rows or columns one call covers. Callers may split rows (and, where ranges are given, columns) as they like.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ namespace saccade::kernels {
 
 // ---------------------------------------------------------------------------------------------------------------- matmul
 
-// Weight panels: panels[p][i][j] = w[i * in_stride + (p * nr + j) * out_stride] for p in [panel_begin, panel_end), i < in, j < nr;
-// zero where p * nr + j >= out. Both weight layouts are a pair of strides: [in][out] has in_stride = stride and out_stride = 1,
-// [out][in] has in_stride = 1 and out_stride = stride. `panels` is 64-byte aligned and is the address of panel 0.
+// Weight panels: panels[p][i][j] = w[i * in_stride + (p * nr + j) * out_stride] for p in [panel_begin, panel_end), i < in, j <
+// nr; zero where p * nr + j >= out. Both weight layouts are a pair of strides: [in][out] has in_stride = stride and out_stride =
+// 1, [out][in] has in_stride = 1 and out_stride = stride. `panels` is 64-byte aligned and is the address of panel 0.
 struct PackWeightArgs {
   const float* w = nullptr;
   size_t in = 0, out = 0;
@@ -33,14 +33,14 @@ struct PackWeightArgs {
 enum class Unary : uint8_t { kIdentity, kRelu, kGeluErf, kGeluTanh, kSilu, kTanh, kSigmoid, kErf, kExp2 };
 
 // y = x W, then epilogue:
-//   t[r][j]   = sum_i a[r * a_stride + i] * w[i][j], i < k, rows r < rows, columns j of the panels [panel_begin, panel_end), j < n
-//   c(r, j)   = activation(t + bias[j]) + residual[r * residual_stride + j]
-//   c(r, j) lies at c + (j / c_block) * c_block_stride + r * c_stride + j % c_block
+//   t[r][j]   = sum_i a[r * a_stride + i] * w[i][j], i < k, rows r < rows, columns j of the panels [panel_begin, panel_end), j <
+//   n c(r, j)   = activation(t + bias[j]) + residual[r * residual_stride + j] c(r, j) lies at c + (j / c_block) * c_block_stride
+//   + r * c_stride + j % c_block
 // bias and residual may be null (no addition). c_block = 0 means plain rows, c + r * c_stride + j; else it is a multiple of the
 // table's `vector` (heads of `c_block` columns, one matrix each: what attention reads).
-// Order of summation, fixed by k alone: up to 1,024 one FMA chain over i; above, n = ceil(k / 512) chunks of ceil(k / n), the last
-// one shorter, each a chain from zero, added up in order; then bias, then activation, then residual. (SSE2: multiply, then add.)
-// c may not overlap residual when k > 1024 (partial sums pass through c); else c == residual with equal strides is allowed.
+// Order of summation, fixed by k alone: up to 1,024 one FMA chain over i; above, n = ceil(k / 512) chunks of ceil(k / n), the
+// last one shorter, each a chain from zero, added up in order; then bias, then activation, then residual. (SSE2: multiply, then
+// add.) c may not overlap residual when k > 1024 (partial sums pass through c); else c == residual with equal strides is allowed.
 // `cache_bytes` is the second-level cache of one core: it decides the order of the work, not the result.
 struct MatmulArgs {
   const float* a = nullptr;
@@ -60,8 +60,8 @@ struct MatmulArgs {
 
 // ------------------------------------------------------------------------------------------------------------- attention
 
-// Keys up to which the whole score row is computed before its softmax; longer rows go through online softmax. By the number of keys
-// of that sequence only (a constant, so that batch and machine cannot change bits).
+// Keys up to which the whole score row is computed before its softmax; longer rows go through online softmax. By the number of
+// keys of that sequence only (a constant, so that batch and machine cannot change bits).
 inline constexpr size_t kFullRowKeys = 1024;
 
 // Keys and values of one head of one sequence, copied into `scratch` in the form that `attention` reads.
@@ -81,10 +81,10 @@ struct AttentionPackArgs {
 //   allowed(i, j) = p(i) - left <= j <= p(i) + right, mask(i, j) != 0, and the bias is not -inf
 //   w(i, j) = exp(s - m) / sum over allowed keys of exp(s - m), m the largest allowed s;  exactly 0 where not allowed
 //   out[i]  = sum_j w(i, j) v[j];   lse[i] = m + log(sum)
-// A row without an allowed key has out = 0 and lse = -inf. What k and v hold for keys that are not allowed cannot reach out, lse or
-// weights, NaN and Inf included; NaN in a live query, key or value does propagate. Causal is right = 0. With no masks and no limits
-// left = right = kUnlimited. `scratch` is the one that attention_pack filled; `row_scratch` (attention_row_floats()) belongs to the
-// calling thread.
+// A row without an allowed key has out = 0 and lse = -inf. What k and v hold for keys that are not allowed cannot reach out, lse
+// or weights, NaN and Inf included; NaN in a live query, key or value does propagate. Causal is right = 0. With no masks and no
+// limits left = right = kUnlimited. `scratch` is the one that attention_pack filled; `row_scratch` (attention_row_floats())
+// belongs to the calling thread.
 inline constexpr int64_t kUnlimited = int64_t{1} << 62;
 struct AttentionArgs {
   const float* q = nullptr;  // [queries, head_dim]; row i at q + i * q_stride
@@ -116,8 +116,8 @@ struct AttentionArgs {
 
 // --------------------------------------------------------------------------------------------------------- rows and elements
 
-// y[r][j] = exp(scale * (x[r][j] - max)) / sum for j < length(r); 0 for length(r) <= j < width. length(r) = lengths ? lengths[r] : width.
-// A row of length 0 is all zeros. y == x with equal strides is allowed.
+// y[r][j] = exp(scale * (x[r][j] - max)) / sum for j < length(r); 0 for length(r) <= j < width. length(r) = lengths ? lengths[r]
+// : width. A row of length 0 is all zeros. y == x with equal strides is allowed.
 struct SoftmaxArgs {
   const float* x = nullptr;
   size_t x_stride = 0;
@@ -219,8 +219,8 @@ struct EmbeddingArgs {
   size_t y_stride = 0;
 };
 
-// y[s] = mean, first, last or largest of the rows x[offsets[s]] .. x[offsets[s + 1]], column by column, rows in order; zeros for a
-// sequence without rows. s < sequences.
+// y[s] = mean, first, last or largest of the rows x[offsets[s]] .. x[offsets[s + 1]], column by column, rows in order; zeros for
+// a sequence without rows. s < sequences.
 enum class Pool : uint8_t { kMean, kFirst, kLast, kMax };
 struct PoolArgs {
   const float* x = nullptr;
@@ -250,7 +250,8 @@ struct WidenArgs {
   float* y = nullptr;
 };
 
-// Independent FMA chains for measuring the peak: `flops` receives the floating-point operations done. The sink keeps the work alive.
+// Independent FMA chains for measuring the peak: `flops` receives the floating-point operations done. The sink keeps the work
+// alive.
 struct FmaChainsArgs {
   size_t iterations = 0;
   float* sink = nullptr;    // [vector]
@@ -261,11 +262,11 @@ struct FmaChainsArgs {
 
 struct KernelTable {
   Isa isa;
-  size_t vector;     // floats in a register
-  size_t mr, nr;     // matmul tile: mr rows by nr columns; nr is also the panel width of weights
-  size_t key_panel;  // keys in a panel of packed K, columns in a panel of packed V
-  size_t key_tile;   // keys of one step of online softmax, a multiple of key_panel
-  size_t query_tile; // query rows that `attention` works on at a time: the best multiple for row ranges
+  size_t vector;      // floats in a register
+  size_t mr, nr;      // matmul tile: mr rows by nr columns; nr is also the panel width of weights
+  size_t key_panel;   // keys in a panel of packed K, columns in a panel of packed V
+  size_t key_tile;    // keys of one step of online softmax, a multiple of key_panel
+  size_t query_tile;  // query rows that `attention` works on at a time: the best multiple for row ranges
 #define SACCADE_KERNEL(name, Args, source) void (*name)(const Args&);
 #include "kernels/kernels.inc"
 #undef SACCADE_KERNEL
@@ -279,24 +280,30 @@ constexpr size_t round_up(size_t x, size_t multiple) { return (x + multiple - 1)
 // Floats that pack_weight writes for a weight of that size.
 constexpr size_t pack_weight_floats(const KernelTable& t, size_t in, size_t out) { return round_up(out, t.nr) * in; }
 
-// Floats of AttentionPackArgs::scratch: K panels [keys / key_panel][head_dim][key_panel], V panels [value_dim / key_panel][keys][key_panel],
-// and one flag per key (V not finite), each part padded to 16 floats.
+// Floats of AttentionPackArgs::scratch: K panels [keys / key_panel][head_dim][key_panel], V panels [value_dim /
+// key_panel][keys][key_panel], and one flag per key (V not finite), each part padded to 16 floats.
 constexpr size_t attention_pack_floats(const KernelTable& t, size_t keys, size_t head_dim, size_t value_dim) {
   return round_up(keys, t.key_panel) * head_dim + round_up(value_dim, t.key_panel) * keys + round_up(keys, 64) / 4 + 64;
 }
 
-// Online softmax takes this many times query_tile rows over a key tile before it goes to the next one, so that keys and values come
-// from the third-level cache that many times less often. Row ranges of long sequences should hold at least that many rows.
+// Online softmax takes this many times query_tile rows over a key tile before it goes to the next one, so that keys and values
+// come from the third-level cache that many times less often. Row ranges of long sequences should hold at least that many rows.
 inline constexpr size_t kOnlineQueryTiles = 8;
 
-// Floats of AttentionArgs::row_scratch: query_tile score rows (each padded by a cache line) and their maxima, the sums of values of one
-// row tile, and per row of a block a maximum, a sum, a factor and (online) the sums of values so far.
+// Floats of AttentionArgs::row_scratch: query_tile score rows (each padded by a cache line) and their maxima, the sums of values
+// of one row tile, and per row of a block a maximum, a sum, a factor and (online) the sums of values so far.
 constexpr size_t attention_row_floats(const KernelTable& t, size_t keys, size_t value_dim) {
   const bool full = keys <= kFullRowKeys;
   const size_t values = round_up(value_dim, t.key_panel);
   const size_t rows = full ? t.query_tile : t.query_tile * kOnlineQueryTiles;
-  return t.query_tile * (round_up(full ? keys : t.key_tile, t.key_panel) + 16 + t.vector) + t.mr * (values + t.vector) + rows * 3 +
-         (full ? 0 : rows * values) + 64;
+  return t.query_tile * (round_up(full ? keys : t.key_tile, t.key_panel) + 16 + t.vector) + t.mr * (values + t.vector) +
+         rows * 3 + (full ? 0 : rows * values) + 64;
+}
+// Enough for every number of keys up to `longest`: whole score rows may need more than longer sequences, which have key tiles.
+constexpr size_t attention_row_floats_up_to(const KernelTable& t, size_t longest, size_t value_dim) {
+  const size_t own = attention_row_floats(t, longest, value_dim);
+  const size_t whole = attention_row_floats(t, longest < kFullRowKeys ? longest : kFullRowKeys, value_dim);
+  return own > whole ? own : whole;
 }
 
 }  // namespace saccade::kernels

@@ -91,9 +91,7 @@ struct ScratchSize {
             ") is larger than memory can be");
     const size_t keys = static_cast<size_t>(a.longest_keys), value_dim = static_cast<size_t>(a.value_dim);
     packed = kernels::round_up(kernels::attention_pack_floats(table, keys, static_cast<size_t>(a.args.head_dim), value_dim), 16);
-    // A shorter sequence may need more: it has whole score rows.
-    rows = std::max(kernels::attention_row_floats(table, keys, value_dim),
-                    kernels::attention_row_floats(table, std::min(keys, kernels::kFullRowKeys), value_dim));
+    rows = kernels::attention_row_floats_up_to(table, keys, value_dim);
   }
 };
 
@@ -249,15 +247,17 @@ int64_t Workspace::bytes() const {
 }
 
 void Workspace::trim() {
-  if (data_ == nullptr) return;
+  if (data_ == nullptr || data_->busy.exchange(true, std::memory_order_acquire)) return;
   std::vector<AlignedBlock>().swap(data_->slots);
   std::vector<int64_t>().swap(data_->first_task);
+  data_->busy.store(false, std::memory_order_release);
 }
 
 Status attention(const AttentionArgs& args, Workspace& workspace) {
   return caught([&] {
-    const Busy busy(workspace.data());
-    run(CheckedAttention(args), workspace.data());
+    require(workspace.data() != nullptr, "attention: the workspace was moved from");
+    const Busy busy(*workspace.data());
+    run(CheckedAttention(args), *workspace.data());
   });
 }
 

@@ -156,8 +156,18 @@ void choose_in_place(RunState& run) {
   const PlanData& plan = *run.plan;
   for (size_t i = 0; i < run.outputs.size(); ++i) {
     PortState& state = run.outputs[i];
-    if (!state.in_place || plan.outputs[i].weights) continue;
     const Bytes mine = bytes_of(state.output->rows.matrix);
+    if (plan.outputs[i].weights) {  // written early and in place, whatever else is bound
+      bool alone = true;
+      for (const PortState& input : run.inputs) alone = alone && !mine.meets(bytes_of(input.input->rows.matrix));
+      for (size_t j = 0; j < run.outputs.size(); ++j) {
+        alone = alone && (j == i || !mine.meets(bytes_of(run.outputs[j].output->rows.matrix)));
+      }
+      require(alone, kRun, "output '", plan.outputs[i].name,
+              "': attention weights need memory of their own, found that of another ", "input or output");
+      continue;
+    }
+    if (!state.in_place) continue;
     for (const PortState& input : run.inputs) state.in_place = state.in_place && !mine.meets(bytes_of(input.input->rows.matrix));
     for (size_t j = 0; j < run.outputs.size(); ++j) {
       if (j != i && mine.meets(bytes_of(run.outputs[j].output->rows.matrix))) state.in_place = false;

@@ -89,7 +89,11 @@ int64_t Region::pull_tiles(size_t phase, int worker) {
   while (true) {
     const int64_t tile = counters_[phase].next.fetch_add(1, std::memory_order_relaxed);
     if (tile >= what.tiles || ended()) return done;
-    Status status = run_->stopped() ? Status(Code::kCancelled, "stopped") : run_tile(*run_, what, tile, worker);
+    Status status;
+    const Status thrown = caught([&] {  // by a linear backend or a trace of the caller's: the others would wait for this worker
+      status = run_->stopped() ? Status(Code::kCancelled, "stopped") : run_tile(*run_, what, tile, worker);
+    });
+    if (!thrown.ok()) status = thrown;
     if (!status.ok()) {
       fail(std::move(status));
       return done;

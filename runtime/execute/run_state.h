@@ -1,6 +1,6 @@
 // What a context knows while it runs: rows of every set, where every value lies, tables of indices, and how steps are cut into
-// tiles. All of it is filled by the calling thread before any worker starts; workers only read. Vectors keep their capacity from
-// run to run.
+// tiles. All of it is filled by the calling thread before any worker starts; a worker writes nothing but its own places of a
+// chain's values. Vectors keep their capacity from run to run.
 #pragma once
 
 #include <atomic>

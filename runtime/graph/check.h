@@ -63,7 +63,7 @@ Status caught(F&& f) noexcept {
     return {Code::kResourceExhausted, "out of memory"};
   } catch (const std::length_error&) {  // a vector over its largest size
     return {Code::kResourceExhausted, "out of memory"};
-  } catch (const std::exception&) {
+  } catch (...) {  // of the caller's own, from an executor or a callback
     return {Code::kInternal, "exception"};
   }
 }

@@ -37,7 +37,7 @@ int64_t scratch_floats(const PlanData& plan, const BatchSize& size) {
     const size_t keys = static_cast<size_t>(size.longest[static_cast<size_t>(work.keys.index)]);
     const size_t head_dim = static_cast<size_t>(work.head_dim), value_dim = static_cast<size_t>(work.value_dim);
     const size_t pack = kernels::round_up(kernels::attention_pack_floats(*plan.table, keys, head_dim, value_dim), 16);
-    const size_t rows = kernels::round_up(kernels::attention_row_floats(*plan.table, keys, value_dim), 16);
+    const size_t rows = kernels::round_up(kernels::attention_row_floats_up_to(*plan.table, keys, value_dim), 16);
     floats = std::max(floats, pack + rows);
   }
   int64_t chain_floats = 0;

@@ -37,21 +37,20 @@ std::vector<int32_t> values_inside(const PlanData& plan, size_t first, size_t co
 
 void find_chains(PlanData& plan) {
   if (plan.backend != nullptr) return;  // another library's products have row tiles of their own
+  const auto fits = [&](const Step& step, const Step& first) {
+    return (row_by_row(step.kind) || step.kind == StepKind::kEmbedding) &&
+           plan.value(main_out(step)).rows == plan.value(main_out(first)).rows;
+  };
   for (size_t first = 0; first < plan.steps.size();) {
-    const PlanRows rows = plan.value(main_out(plan.steps[first])).rows;
     size_t count = 0;
-    while (first + count < plan.steps.size()) {
-      const Step& step = plan.steps[first + count];
-      if ((!row_by_row(step.kind) && step.kind != StepKind::kEmbedding) || plan.value(main_out(step)).rows != rows) break;
-      ++count;
-    }
+    while (first + count < plan.steps.size() && fits(plan.steps[first + count], plan.steps[first])) ++count;
     if (count < 2) {
       first += std::max<size_t>(count, 1);
       continue;
     }
     Chain chain;
     chain.first = static_cast<int32_t>(first), chain.count = static_cast<int32_t>(count);
-    chain.rows = rows;
+    chain.rows = plan.value(main_out(plan.steps[first])).rows;
     chain.locals = values_inside(plan, first, count);
     const auto index = static_cast<int32_t>(plan.chains.size());
     for (size_t i = first; i < first + count; ++i) plan.steps[i].chain = index;

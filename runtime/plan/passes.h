@@ -1,4 +1,4 @@
-// The passes of Plan::compile, in the order in which compile.cc calls them. Each file holds one rewrite of PlanData::steps; none
+// The passes of Plan::compile, in the order in which plan.cc calls them. Each file holds one rewrite of PlanData::steps; none
 // of them changes a bit of the results.
 #pragma once
 

@@ -138,18 +138,23 @@ Result<Plan> Plan::compile(const Graph& graph, const PlanOptions& options) {
   return Plan(std::move(data));
 }
 
-std::string Plan::describe() const { return saccade::describe(*data_); }
-std::string Plan::describe_json() const { return saccade::describe_json(*data_); }
-const std::string& Plan::isa() const { return data_->isa; }
-int64_t Plan::weight_bytes() const { return data_->weight_bytes; }
+// A plan that was moved from tells nothing.
+std::string Plan::describe() const { return data_ == nullptr ? "" : saccade::describe(*data_); }
+std::string Plan::describe_json() const { return data_ == nullptr ? "" : saccade::describe_json(*data_); }
+const std::string& Plan::isa() const {
+  static const std::string none;
+  return data_ == nullptr ? none : data_->isa;
+}
+int64_t Plan::weight_bytes() const { return data_ == nullptr ? 0 : data_->weight_bytes; }
 
 int64_t Plan::workspace_bytes(int64_t tokens, int64_t sequences) const {
-  if (tokens < 0 || sequences < 0) return 0;
+  if (data_ == nullptr || tokens < 0 || sequences < 0) return 0;
   return arena_bytes(*data_, worst_case(*data_, tokens, sequences), resolve_threads(0));
 }
 
 double Plan::flops(int64_t tokens, int64_t sequences) const {
   double flops = 0;
+  if (data_ == nullptr) return flops;
   for (const Step& step : data_->steps) {
     if (step.kind == StepKind::kMatmul) {
       flops += matmul_flops(*data_, step, data_->value(main_out(step)).rows.per_sequence() ? sequences : tokens);

@@ -1,4 +1,4 @@
-// What Plan::compile makes of a graph: values, and the steps that compute them in order. Start reading here, then compile.cc (the
+// What Plan::compile makes of a graph: values, and the steps that compute them in order. Start reading here, then plan.cc (the
 // order of the passes), then execute/steps.cc (what a step does).
 #pragma once
 

@@ -178,13 +178,14 @@ const float* WeightStore::f32_rows(const Table& table, const kernels::KernelTabl
   stride = table.stride == 0 ? table.width : table.stride;
   if (readable_as_f32(table.data, table.dtype)) return static_cast<const float*>(table.data);
   const auto same = [&](const Widened& one) {
-    return one.data == table.data && one.rows == table.rows && one.width == table.width && one.stride == stride;
+    return one.data == table.data && one.dtype == table.dtype && one.rows == table.rows && one.width == table.width &&
+           one.stride == stride;
   };
   auto found = std::find_if(widened_.begin(), widened_.end(), same);
   if (found == widened_.end()) {
     AlignedBlock block = new_block(static_cast<size_t>(table.rows * table.width) * sizeof(float));
     copy_rows(table.data, table.dtype, table.rows, table.width, stride, kernels, block.floats());
-    widened_.push_back({table.data, table.rows, table.width, stride, std::move(block)});
+    widened_.push_back({table.data, table.dtype, table.rows, table.width, stride, std::move(block)});
     found = widened_.end() - 1;
   }
   stride = table.width;

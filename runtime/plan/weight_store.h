@@ -55,6 +55,7 @@ class WeightStore {
   };
   struct Widened {
     const void* data;
+    Dtype dtype;
     int64_t rows, width, stride;
     AlignedBlock block;
   };

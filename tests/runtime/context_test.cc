@@ -295,6 +295,12 @@ TEST(Context, AttentionWeightsAreThoseOfTheOutput) {
     if (!with) continue;
     outputs[1] = {"w", flat(std::span(weights).first(100))};
     EXPECT_EQ(context->run(batch, inputs, outputs).code(), Code::kInvalidArgument);
+    std::vector<float> shared(weights.size() + y[with].size());
+    outputs[0] = {"y", packed(Matrix(shared.data() + 1, tokens, kWidth))};
+    outputs[1] = {"w", flat(std::span(shared).first(weights.size()))};
+    const Status overlap = context->run(batch, inputs, outputs);
+    EXPECT_EQ(overlap.code(), Code::kInvalidArgument);
+    EXPECT_NE(overlap.message().find("'w'"), std::string::npos) << overlap.message();
     std::vector<float> all(4 * kHeads * 40 * 40, -7);
     ASSERT_TRUE(pad_weights(batch, kHeads, {}, {}, weights, all).ok());
     EXPECT_FALSE(pad_weights(batch, kHeads, {}, {}, weights, std::span(all).first(10)).ok());
@@ -310,6 +316,40 @@ TEST(Context, AttentionWeightsAreThoseOfTheOutput) {
   for (size_t j = 0; j < 40; ++j) sum += row[j], first += double{row[j]} * v[(3 + j) * kWidth + 4];
   EXPECT_NEAR(sum, 1, 1e-6);
   EXPECT_NEAR(first, y[1][3 * kWidth + 4], 1e-6);
+}
+
+// Scratch is sized by the longest sequence, which has key tiles; a shorter one may have whole score rows, and needs more.
+TEST(Context, ALongSequenceBesideOneOfWholeScoreRows) {
+  constexpr int64_t kWidth = 32;
+  Random random(5);
+  const std::vector<int64_t> lengths = {1040, 1024, 1024, 1040};
+  const int64_t tokens = 4128;
+  const std::vector<float> x = random_vector(random, tokens * kWidth, 0, 1);
+  Graph g;
+  const Value in = g.input("x", kWidth);
+  g.output("y", g.attention(in, in, in, {}));
+  auto plan = Plan::compile(g);
+  ASSERT_TRUE(plan.ok());
+  const auto run = [&](std::span<const int64_t> of, int64_t begin, int64_t rows) {
+    auto context = Context::create(*plan, {.threads = 4});
+    EXPECT_TRUE(context.ok());
+    Batch batch;
+    batch.assign_lengths(of);
+    std::vector<float> y(static_cast<size_t>(rows * kWidth));
+    EXPECT_TRUE(context
+                    ->run(batch, {{"x", packed(ConstMatrix(x.data() + begin * kWidth, rows, kWidth))}},
+                          {{"y", packed(Matrix(y.data(), rows, kWidth))}})
+                    .ok());
+    return y;
+  };
+  std::vector<float> alone;
+  int64_t begin = 0;
+  for (const int64_t length : lengths) {
+    const std::vector<float> one = run(std::vector<int64_t>{length}, begin, length);
+    alone.insert(alone.end(), one.begin(), one.end());
+    begin += length;
+  }
+  for (int repeat = 0; repeat < 3; ++repeat) EXPECT_EQ(run(lengths, 0, tokens), alone);
 }
 
 // ---- cancelling and callers

@@ -300,10 +300,11 @@ class LoopLinear : public PreparedLinear {
         y[r * y_stride + j] = sum;
       }
     }
+    if (throws) throw 7;  // not even a std::exception
     return fails ? Status(Code::kInternal, "the backend failed") : Status();
   }
   int64_t bytes() const override { return static_cast<int64_t>(w_.size() * 4); }
-  static inline bool fails = false;
+  static inline bool fails = false, throws = false;
 
  private:
   int64_t in_, out_;
@@ -363,7 +364,65 @@ TEST(Plan, ErrorsOfABackendReachTheCaller) {
   LoopLinear::fails = false;
   EXPECT_EQ(failed.code(), Code::kInternal);
   EXPECT_EQ(failed.message(), "the backend failed");
+  LoopLinear::throws = true;
+  EXPECT_EQ(run().code(), Code::kInternal);
+  LoopLinear::throws = false;
   EXPECT_TRUE(run().ok());
+}
+
+TEST(Plan, AThrowingBackendKeepsNoWorkerWaiting) {
+  const EncoderWeights e = random_encoder({.layers = 1, .width = 64, .ffn = 256, .positions = 400}, 1);
+  const EncoderBatch batch(e.shape, {300}, 2);
+  const Graph graph = encoder_graph(e, {.tokens = true});
+  auto plan = Plan::compile(graph, {.linear_backend = std::make_shared<LoopBackend>()});
+  ASSERT_TRUE(plan.ok());
+  auto context = Context::create(*plan, {.threads = 3});
+  ASSERT_TRUE(context.ok());
+  Batch shape;
+  shape.assign_lengths(batch.lengths);
+  const std::vector<int32_t> ids = batch.packed_ids();
+  std::vector<float> tokens(300 * 64);
+  LoopLinear::throws = true;
+  const Status status =
+      context->run(shape, {{"ids", packed(ConstMatrix(ids.data(), 300))}}, {{"tokens", packed(Matrix(tokens.data(), 300, 64))}});
+  LoopLinear::throws = false;
+  EXPECT_EQ(status.code(), Code::kInternal);
+}
+
+TEST(Plan, OneBufferMayBeATableOfTwoDtypes) {
+  const std::vector<uint16_t> numbers = {0x3c00, 0x4000, 0x3f80, 0x4040};  // f16: 1, 2, ...; bf16: ..., 1, 3
+  std::vector<float> half(4), brain(4);
+  Graph g;
+  const Value ids = g.ids("ids");
+  g.output("half", g.embedding({{.table = Table(numbers.data(), Dtype::kF16, 4, 1), .ids = ids}}));
+  g.output("brain", g.embedding({{.table = Table(numbers.data(), Dtype::kBf16, 4, 1), .ids = ids}}));
+  auto plan = Plan::compile(g);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  auto context = Context::create(*plan, {.threads = 1});
+  ASSERT_TRUE(context.ok());
+  Batch batch;
+  batch.assign_lengths(std::vector<int64_t>{4});
+  const std::vector<int32_t> rows = {0, 1, 2, 3};
+  ASSERT_TRUE(context
+                  ->run(batch, {{"ids", packed(ConstMatrix(rows.data(), 4))}},
+                        {{"half", packed(Matrix(half.data(), 4, 1))}, {"brain", packed(Matrix(brain.data(), 4, 1))}})
+                  .ok());
+  EXPECT_EQ(half[0], 1);
+  EXPECT_EQ(half[1], 2);
+  EXPECT_EQ(brain[2], 1);
+  EXPECT_EQ(brain[3], 3);
+}
+
+TEST(Plan, MovedFromTellsNothing) {
+  const EncoderWeights e = random_encoder(kBert, 1);
+  auto plan = Plan::compile(encoder_graph(e, {}));
+  ASSERT_TRUE(plan.ok());
+  Plan other = *plan;
+  const Plan moved = std::move(*plan);
+  EXPECT_EQ(plan->describe() + plan->describe_json() + plan->isa(), "");
+  EXPECT_EQ(plan->weight_bytes() + plan->workspace_bytes(10, 1), 0);
+  EXPECT_EQ(plan->flops(10, 1), 0);
+  EXPECT_EQ(moved.flops(10, 1), other.flops(10, 1));
 }
 
 }  // namespace

@@ -95,12 +95,12 @@ struct AttentionArgs {
 
 struct WorkspaceData;
 
-// Scratch memory and executor of attention(); one caller at a time. Keeps its capacity.
 struct WorkspaceOptions {
   int threads = 0;
   std::shared_ptr<Executor> executor = nullptr;  // none: the library's pool
   const char* isa = "";                          // as PlanOptions::isa
 };
+// Scratch memory and executor of attention(); one caller at a time. Keeps its capacity.
 class SACCADE_EXPORT Workspace {
  public:
   static Result<Workspace> create(const WorkspaceOptions& options = {});
@@ -108,9 +108,9 @@ class SACCADE_EXPORT Workspace {
   Workspace(Workspace&&) noexcept;
   Workspace& operator=(Workspace&&) noexcept;
 
-  int64_t bytes() const;
-  void trim();
-  WorkspaceData& data() { return *data_; }
+  int64_t bytes() const;  // between calls
+  void trim();            // gives the memory back; nothing while a call goes on
+  WorkspaceData* data() { return data_.get(); }
 
  private:
   explicit Workspace(std::unique_ptr<WorkspaceData> data);
