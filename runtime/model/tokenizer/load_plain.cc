@@ -129,7 +129,10 @@ TokenizerParts load_vocab_and_merges(const std::string& directory) {
 
 TokenizerParts load_sentencepiece(const std::string& directory) {
   const std::string file = join_path(directory, "sentencepiece.bpe.model");
-  const std::string content = read_file(file, kLargestFile);
+  return read_sentencepiece(read_file(file, kLargestFile), file);
+}
+
+TokenizerParts read_sentencepiece(std::string_view content, const std::string& file) {
   const SentencePieceModel model = parse_sentencepiece(content, file);
   if (model.model_type != 1) fail(Code::kUnsupported, file, ": model type ", model.model_type, ", expected 1 (Unigram)");
   if (model.whitespace_as_suffix || !model.add_dummy_prefix || !model.remove_extra_whitespaces) {
