@@ -106,13 +106,13 @@ void expect_value(const Json& root, std::string_view key, std::initializer_list<
     unknown(value, {known.begin(), known.size()});
 }
 
-void expect_value(const Json& root, std::string_view key, bool known) {
+void expect_flag(const Json& root, std::string_view key, bool known) {
   const Json value = root.find(key);
   const std::string_view name = known ? "true" : "false";
   if (value && value.boolean() != known) unknown(value, {&name, 1});
 }
 
-void expect_value(const Json& root, std::string_view key, double known) {
+void expect_number(const Json& root, std::string_view key, double known) {
   const Json value = root.find(key);
   const std::string name = text(static_cast<float>(known));
   const std::string_view names[] = {name};
@@ -126,7 +126,7 @@ RopeOptions read_rope(const Json& parameters, double theta, const Config& config
   rope.base = static_cast<float>(theta);
   if (!parameters) return rope;
   theta = positive(parameters, "rope_theta", theta);
-  expect_value(parameters, "partial_rotary_factor", 1.0);
+  expect_number(parameters, "partial_rotary_factor", 1.0);
   const Json type = find_any(parameters, {"rope_type", "type"});
   const std::string_view name = type ? type.string() : "default";
   if (name == "linear") {
