@@ -138,7 +138,7 @@ TEST(Model, AnErrorLeavesWholeRecordsInThePart) {
   const std::string out = model.path() + "/out.npy";
   const Outcome outcome = run_command("embed " + model.path() + " " + file.path() + " --max-batch-tokens 40 --output " + out);
   EXPECT_EQ(outcome.exit, 1);
-  EXPECT_TRUE(contains(outcome.err, "after line ")) << outcome.err;
+  EXPECT_TRUE(contains(outcome.err, ": line 101: ")) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "62")) << outcome.err;
   EXPECT_TRUE(contains(outcome.err, "out.npy.part holds ")) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(out));
