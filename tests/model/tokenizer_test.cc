@@ -11,7 +11,7 @@ const std::string kMiniLm = SACCADE_TEST_DATA "/../../build/models/all-MiniLM-L6
 
 // Code points but surrogates, with an "a", a blank or nothing between: all of them, 128 to a string, up to where scripts and
 // symbols end, then some of every plane.
-std::vector<std::string> sweep() {
+std::vector<std::string> make_sweep() {
   std::vector<std::string> all;
   const auto add = [&](char32_t first, char32_t end, char32_t size, char32_t step) {
     for (; first < end; first += step) {
@@ -26,6 +26,11 @@ std::vector<std::string> sweep() {
   add(0, 0x32400, 128, 128);
   add(0xE0000, 0xE0200, 128, 128);
   add(0x32400, 0x110000, 4096, 0x10000);
+  return all;
+}
+
+const std::vector<std::string>& sweep() {
+  static const std::vector<std::string> all = make_sweep();
   return all;
 }
 
