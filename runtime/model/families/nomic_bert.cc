@@ -53,7 +53,7 @@ void build_nomic_bert(Builder& builder) {
     config.positions = std::min(config.positions, json.integer_or("max_trained_positions", 2048, 1, INT32_MAX));
   }
   describe(builder, config);
-  const RopeOptions rope = read_rope(json.find("rope_parameters"), json.number_or("rotary_emb_base", 1000), config);
+  const RopeOptions rope = read_rope(json.find("rope_parameters"), positive_or(json, "rotary_emb_base", 1000), config);
   post_norm_layers(builder, config, embeddings(builder, config, kEmbeddings), kLayer, {.rope = rope});
   add_head(builder, config, bert_heads(config.activation));
 }
