@@ -17,6 +17,8 @@ constexpr const char* kUse =
     "Saccade {}: transformer attention on CPUs, on batches of sequences of any lengths.\n"
     "\n"
     "  saccade demo              a worked example, checked; then an encoder, checked and timed\n"
+    "  saccade embed DIR FILE    vectors of the lines of a file by a published model; also similarity, rerank, tokenize\n"
+    "  saccade inspect DIR       what a published model is: sizes, limits, pooling, memory, plan\n"
     "  saccade info              this machine: CPU, ISAs, caches, threads, peak\n"
     "  saccade bench encoder     a whole encoder on lengths of your choice\n"
     "  saccade bench WHAT        one part: matmul, attention, softmax or peak\n"
@@ -24,6 +26,7 @@ constexpr const char* kUse =
     "\n"
     "Examples:\n"
     "  saccade demo --quick\n"
+    "  saccade embed all-MiniLM-L6-v2 texts.txt --output vectors.npy\n"
     "  saccade bench encoder --shape minilm --lengths 12,128,77 --threads 2\n"
     "  saccade info --json\n";
 

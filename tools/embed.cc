@@ -30,8 +30,6 @@ class Embedding {
     options_.progress = [this](int64_t done, int64_t) { at(done); };
   }
 
-  int64_t done() const { return done_; }
-
   void run() {
     while (read_piece()) {
       throw_if_interrupted();
@@ -42,16 +40,27 @@ class Embedding {
       const Status status = encoder_.encode(views, Matrix(vectors_.data(), count, width), options_);
       writer_.add(std::span(vectors_).first(static_cast<size_t>(in_piece_ * width)));  // those before an error too
       done_ += in_piece_;
-      if (!status.ok() && status.code() != Code::kCancelled) {
-        throw Failure(kFailure, fmt::format("{}: after line {}: {}", reader_.name(), first_line_ + in_piece_,
-                                            printable(status.to_string())));
-      }
+      if (status.code() == Code::kOutOfRange) check_line_by_line();
       check(status);
     }
     if (done_ == 0) throw Failure(kFailure, reader_.name() + ": holds no text");
   }
 
  private:
+  // After an error of one text among those that were not encoded: a failure that names its line.
+  void check_line_by_line() {
+    std::vector<float> vector(static_cast<size_t>(encoder_.info().output_width));
+    EncodeOptions options = options_;
+    options.progress = nullptr;
+    for (size_t i = static_cast<size_t>(in_piece_); i < texts_.size(); ++i) {
+      const std::string_view text = texts_[i];
+      const Status status = encoder_.encode({&text, 1}, Matrix(vector.data(), 1, std::ssize(vector)), options);
+      if (status.ok() || status.code() == Code::kCancelled) continue;
+      throw Failure(kFailure, fmt::format("{}: line {}: {}", reader_.name(), first_line_ + static_cast<int64_t>(i) + 1,
+                                          printable(status.to_string())));
+    }
+  }
+
   // Some runs' worth of texts: enough that the last run of a piece, which is not full, does not matter.
   bool read_piece() {
     constexpr int64_t kRuns = 4, kBytesPerToken = 4;  // of English text

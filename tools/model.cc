@@ -83,7 +83,7 @@ bool TextReader::fill() {
   for (;;) {
     throw_if_interrupted();
     pollfd waiting = {descriptor_, POLLIN, 0};
-    if (poll(&waiting, 1, 200) == 0) continue;  // wakes up to look for SIGINT
+    if (poll(&waiting, 1, 200) <= 0) continue;  // wakes up to look for SIGINT, which a read would sleep through
     const ssize_t got = read(descriptor_, buffer_.data() + before, kBlock);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) throw Failure(kFailure, fmt::format("{}: {}", name_, std::strerror(errno)));

@@ -8,13 +8,13 @@ namespace saccade::tool {
 void CommandLine::add_model(CLI::App* command, ModelOptions& options) {
   command->add_option("DIR", options.model, "Model directory as published: config.json, *.safetensors, tokenizer files")
       ->required()
-      ->group("Input");
+      ->type_name("");
 }
 
 void CommandLine::add_texts(CLI::App* command, TextOptions& options) {
   command->add_option("FILE", options.file, "Texts, one a line, empty lines too; - is standard input  [-]")
       ->check(CLI::Validator([](std::string& file) { return file == "-" ? "" : CLI::ExistingFile(file); }, "", "file"))
-      ->group("Input");
+      ->type_name("");
   command->add_option("--field", options.field, "Lines are JSON objects (JSONL); the text is their member NAME")
       ->type_name("NAME")
       ->group("Input");
@@ -38,14 +38,11 @@ void CommandLine::add_vectors(CLI::App* command, EncodeTextOptions& options) {
       ->check(CLI::IsMember({"mean", "cls", "last", "max"}).description(""))
       ->type_name("KIND")
       ->group("Model");
-  const auto normalize = [&](const char* name, int value, const char* what) {
-    return command
-        ->add_flag_callback(
-            name, [&options, value] { options.normalize = value; }, what)
-        ->group("Model");
-  };
-  CLI::Option* yes = normalize("--normalize", 1, "Vectors of length 1  [as published]");
-  normalize("--no-normalize", 0, "Vectors as they are  [as published]")->excludes(yes);
+  command
+      ->add_flag_function(
+          "--normalize,!--no-normalize", [&options](int64_t sign) { options.normalize = sign > 0; },
+          "Vectors of length 1, or as they are  [as published]")
+      ->group("Model");
 }
 
 void CommandLine::add_embed() {

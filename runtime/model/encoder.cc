@@ -67,19 +67,21 @@ std::string published_output(const EncoderInfo& info, const EncodeOptions& optio
   return info.head == Head::kTokenClassification ? "logits" : pooled_output(info, options);
 }
 
-std::string_view prompt_of(const Data& data, const EncodeOptions& options) {
-  const auto& prompts = data.info.prompts;
-  std::string_view prompt = options.prompt ? std::string_view(*options.prompt) : std::string_view();
-  const std::string& name = options.prompt_name ? *options.prompt_name : data.info.default_prompt;
-  if (!options.prompt && (options.prompt_name || !name.empty())) {
-    const auto found = std::find_if(prompts.begin(), prompts.end(), [&](const auto& one) { return one.first == name; });
-    if (found == prompts.end()) {
-      std::string known;
-      for (const auto& [other, unused] : prompts) known += (known.empty() ? "" : ", ") + other;
-      fail(Code::kNotFound, "encode: no prompt is called \"", name, "\"; there ", known.empty() ? "are none" : "are: ", known);
-    }
-    prompt = found->second;
+// The text that goes before each text; empty: none.
+std::string_view prompt_text(const EncoderInfo& info, const EncodeOptions& options) {
+  if (options.prompt) return *options.prompt;
+  if (!options.prompt_name && info.default_prompt.empty()) return {};
+  const std::string& asked = options.prompt_name ? *options.prompt_name : info.default_prompt;
+  std::string known;
+  for (const auto& [name, text] : info.prompts) {
+    if (name == asked) return text;
+    known += (known.empty() ? "" : ", ") + name;
   }
+  fail(Code::kNotFound, "encode: no prompt is called \"", asked, "\"; there ", known.empty() ? "are none" : "are: ", known);
+}
+
+std::string_view prompt_of(const Data& data, const EncodeOptions& options) {
+  const std::string_view prompt = prompt_text(data.info, options);
   if (!data.pools_prompt && !prompt.empty()) {
     fail(Code::kUnsupported, data.info.pooling_source, ": include_prompt false together with a prompt is not supported");
   }

@@ -246,6 +246,29 @@ TEST(Encoder, SameBitsForEveryBatchAndNumberOfThreads) {
   for (const std::vector<float>& result : results) expect_same_bits(result, all, "several callers");
 }
 
+TEST(Encoder, SameBitsForEveryFamily) {
+  std::vector<std::string> texts = many_texts(12);
+  texts.push_back("");
+  for (int i = 0; i < 18; ++i) texts.back() += "the quick brown fox ";  // 254 tokens, of words and of letters
+  const Texts views(texts.begin(), texts.end());
+  for (const char* family : {"bert", "bert_f16", "distilbert", "roberta", "mpnet", "modernbert", "nomic_bert", "gte"}) {
+    SCOPED_TRACE(family);
+    const ModelDirectory directory;
+    directory.write("tokenizer_config.json", json{{"do_lower_case", true}});
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy_file(std::string(SACCADE_TEST_DATA) + "/models/" + family + "/" + file, directory.path() + "/" + file,
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    const Encoder one = load(directory, {.threads = 1}), three = load(directory, {.threads = 3});
+    const std::vector<float> all = encode(one, views);
+    expect_same_bits(encode(three, views, {.max_batch_tokens = 50}), all, "three threads, short runs");
+    const auto width = static_cast<size_t>(one.info().output_width);
+    for (size_t i = 0; i < views.size(); ++i) {
+      expect_same_bits(encode(one, {views[i]}), std::span(all).subspan(i * width, width), "alone: " + texts[i]);
+    }
+  }
+}
+
 TEST(Encoder, TokensComeInTheOrderOfTheTexts) {
   const ModelDirectory directory;
   const Encoder encoder = load(directory);

@@ -63,7 +63,6 @@ TEST(Command, WrongUseIsExitCode2WithOneLine) {
                                 "embed /tmp /dev/null extra",
                                 "embed /tmp --pooling median",
                                 "embed /tmp --format xml",
-                                "embed /tmp --normalize --no-normalize",
                                 "embed /tmp --max-batch-tokens 0",
                                 "embed /tmp --threads 0",
                                 "rerank /tmp /dev/null",
