@@ -267,7 +267,7 @@ struct KernelTable {
   size_t key_panel;   // keys in a panel of packed K, columns in a panel of packed V
   size_t key_tile;    // keys of one step of online softmax, a multiple of key_panel
   size_t query_tile;  // query rows that `attention` works on at a time: the best multiple for row ranges
-#define SACCADE_KERNEL(name, Args, source) void (*name)(const Args&);
+#define SACCADE_KERNEL(name, Args) void (*name)(const Args&);
 #include "kernels/kernels.inc"
 #undef SACCADE_KERNEL
 };

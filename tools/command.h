@@ -1,4 +1,5 @@
-// The subcommands and their options. main.cc fills the options from the command line; each run_* lives in the file of that name.
+// The subcommands and their options. command_options.cc and model_options.cc fill the options from the command line; each run_*
+// lives in the file of that name, those of bench in bench.cc and bench_kernels.cc.
 #pragma once
 
 #include <cstdint>

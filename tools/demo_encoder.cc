@@ -1,4 +1,4 @@
-// Part (c): a MiniLM-shaped encoder on a ragged batch, checked against double loops, then timed as it is and padded.
+// Part 3: a MiniLM-shaped encoder on a ragged batch, checked against double loops, then timed as it is and padded.
 #include <fmt/core.h>
 
 #include <algorithm>

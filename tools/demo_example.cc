@@ -1,4 +1,4 @@
-// Part (a): five tokens, two of them padding, through a graph and through attention(), beside the numbers that were printed for
+// Part 1: five tokens, two of them padding, through a graph and through attention(), beside the numbers that were printed for
 // it.
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-// Part (b): without the division by sqrt(d), softmax puts nearly everything on one key. 2,000 queries against 5 keys each, all
+// Part 2: without the division by sqrt(d), softmax puts nearly everything on one key. 2,000 queries against 5 keys each, all
 // entries N(0, 1), for three head dimensions.
 #include <fmt/core.h>
 

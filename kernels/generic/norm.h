@@ -7,7 +7,7 @@
 namespace saccade::kernels {
 namespace {
 
-// One row; null pointers as in NormArgs. Every epilogue that normalises calls this one, for the same bits.
+// One row; null pointers as in NormArgs. Every norm is this one, for the same bits.
 template <class Arch>
 SACCADE_INLINE void norm_row(const float* x, const float* residual, size_t width, bool rms, float eps, const float* gain,
                              const float* bias, float* sum, float* y) {

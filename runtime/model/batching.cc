@@ -18,32 +18,32 @@ void PackedTexts::restart(int64_t index) {
   type_ids.clear();
 }
 
-WorkspacePool::Borrowed WorkspacePool::borrow() {
-  std::unique_ptr<Workspace> workspace;
+ScratchPool::Borrowed ScratchPool::borrow() {
+  std::unique_ptr<EncoderScratch> scratch;
   {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
-      workspace = std::move(idle_.back());
+      scratch = std::move(idle_.back());
       idle_.pop_back();
     }
   }
-  if (workspace == nullptr) {
+  if (scratch == nullptr) {
     auto context = Context::create(plan_, options_);
     if (!context.ok()) throw Failure{context.status()};
-    workspace = std::make_unique<Workspace>(*std::move(context));
+    scratch = std::make_unique<EncoderScratch>(*std::move(context));
     const std::lock_guard lock(mutex_);
     idle_.reserve(idle_.capacity() + 1);  // so that giving it back cannot fail
   }
-  return Borrowed(workspace.release(), [this](Workspace* back) {
+  return Borrowed(scratch.release(), [this](EncoderScratch* back) {
     const std::lock_guard lock(mutex_);
     idle_.emplace_back(back);
   });
 }
 
-void for_each_run(int64_t count, const EncodeOptions& options, Workspace& workspace,
+void for_each_run(int64_t count, const EncodeOptions& options, EncoderScratch& scratch,
                   const std::function<void(int64_t index, Tokens& tokens)>& tokenize,
                   const std::function<void(const PackedTexts& texts)>& run) {
-  PackedTexts& texts = workspace.texts;
+  PackedTexts& texts = scratch.texts;
   texts.restart(0);
   const auto flush = [&] {
     run(texts);
@@ -52,12 +52,12 @@ void for_each_run(int64_t count, const EncodeOptions& options, Workspace& worksp
   };
   for (int64_t i = 0; i < count; ++i) {
     if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) fail(Code::kCancelled, "encode: stopped");
-    tokenize(i, workspace.tokens);
-    const auto length = static_cast<int64_t>(workspace.tokens.ids.size());
+    tokenize(i, scratch.tokens);
+    const auto length = static_cast<int64_t>(scratch.tokens.ids.size());
     // The number of texts is bounded too: a tokenizer without special tokens makes none of an empty text.
     const bool full = length > options.max_batch_tokens - texts.tokens() || texts.count() == options.max_batch_tokens;
     if (full && texts.count() > 0) flush();
-    texts.add(workspace.tokens);
+    texts.add(scratch.tokens);
   }
   if (texts.count() > 0) flush();
 }

@@ -1,5 +1,5 @@
 // From texts to runs: texts are tokenised in order and packed until a run has its tokens. What one call needs is borrowed from a
-// pool, so that calls may go on at the same time and a warm one allocates nothing.
+// pool, so that calls may go on at the same time.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct PackedTexts {
 };
 
 // What one call computes with.
-struct Workspace {
-  explicit Workspace(Context context) : context(std::move(context)) {}
+struct EncoderScratch {
+  explicit EncoderScratch(Context context) : context(std::move(context)) {}
   Context context;
   Batch batch;
   PackedTexts texts;
@@ -40,29 +40,29 @@ struct Workspace {
   std::string prompted;  // prompt + text
 };
 
-// One plan and the workspaces of its callers, at least one for each caller at the same time. Throws Failure.
-class WorkspacePool {
+// One plan and the scratches of its callers, at least one for each caller at the same time. Throws Failure.
+class ScratchPool {
  public:
-  WorkspacePool(Plan plan, ContextOptions options) : plan_(std::move(plan)), options_(std::move(options)) {}
-  WorkspacePool(const WorkspacePool&) = delete;
-  WorkspacePool& operator=(const WorkspacePool&) = delete;
+  ScratchPool(Plan plan, ContextOptions options) : plan_(std::move(plan)), options_(std::move(options)) {}
+  ScratchPool(const ScratchPool&) = delete;
+  ScratchPool& operator=(const ScratchPool&) = delete;
 
   const Plan& plan() const { return plan_; }
 
-  // A workspace that goes back when it is destroyed.
-  using Borrowed = std::unique_ptr<Workspace, std::function<void(Workspace*)>>;
+  // A scratch that goes back when it is destroyed.
+  using Borrowed = std::unique_ptr<EncoderScratch, std::function<void(EncoderScratch*)>>;
   Borrowed borrow();
 
  private:
   const Plan plan_;
   const ContextOptions options_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Workspace>> idle_;
+  std::vector<std::unique_ptr<EncoderScratch>> idle_;
 };
 
 // Tokenises texts 0 .. count - 1 in order by `tokenize` and calls `run` with as many as fit in options.max_batch_tokens (a longer
 // one alone). Stops with cancelled when options.stop is set; options.progress hears of every run.
-void for_each_run(int64_t count, const EncodeOptions& options, Workspace& workspace,
+void for_each_run(int64_t count, const EncodeOptions& options, EncoderScratch& scratch,
                   const std::function<void(int64_t index, Tokens& tokens)>& tokenize,
                   const std::function<void(const PackedTexts& texts)>& run);
 

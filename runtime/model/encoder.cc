@@ -1,4 +1,4 @@
-// Encoder: the files of a directory as graph, tokenizer and modules; plans and workspaces for the options that are asked for.
+// Encoder: the files of a directory as graph, tokenizer and modules; plans and scratch for the options that are asked for.
 #include "saccade/encoder.h"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ struct Encoder::Data {
   ContextOptions context_options;
   bool pools_prompt = true;
 
-  std::mutex mutex;                                             // of plans
-  std::map<std::string, std::unique_ptr<WorkspacePool>> plans;  // by output
+  std::mutex mutex;                                           // of plans
+  std::map<std::string, std::unique_ptr<ScratchPool>> plans;  // by output
 };
 
 namespace {
@@ -38,13 +38,13 @@ T take(Result<T> result) {
 }
 
 // The plan that computes one output, compiled when first asked for. Plans share panels and are never dropped.
-WorkspacePool& pool_of(Data& data, const std::string& output) {
+ScratchPool& pool_of(Data& data, const std::string& output) {
   const std::lock_guard lock(data.mutex);
   auto& pool = data.plans[output];
   if (pool == nullptr) {
     PlanOptions options = data.plan_options;
     options.outputs = {output};
-    pool = std::make_unique<WorkspacePool>(take(Plan::compile(data.model.graph, options)), data.context_options);
+    pool = std::make_unique<ScratchPool>(take(Plan::compile(data.model.graph, options)), data.context_options);
   }
   return *pool;
 }
@@ -110,26 +110,26 @@ template <class Tokenize, class Rows>
 void run_all(Data& data, const std::string& output, int64_t count, const EncodeOptions& options, Tokenize&& tokenize,
              Rows&& rows) {
   require(count > 0, "encode: there are no texts");
-  const auto workspace = pool_of(data, output).borrow();
+  const auto scratch = pool_of(data, output).borrow();
   const auto run = [&](const PackedTexts& texts) {
-    workspace->batch.assign_offsets(texts.offsets);
+    scratch->batch.assign_offsets(texts.offsets);
     const Input inputs[] = {{"ids", packed(ConstMatrix(texts.ids.data(), texts.tokens()))},
                             {"type_ids", packed(ConstMatrix(texts.type_ids.data(), texts.tokens()))}};
     const Output outputs[] = {{output, packed(rows(texts))}};
     const Status status =
-        workspace->context.run(workspace->batch, std::span(inputs, data.model.type_ids ? 2 : 1), outputs, {.stop = options.stop});
+        scratch->context.run(scratch->batch, std::span(inputs, data.model.type_ids ? 2 : 1), outputs, {.stop = options.stop});
     if (!status.ok()) throw Failure{status};
   };
   for_each_run(
-      count, options, *workspace, [&](int64_t i, Tokens& tokens) { tokenize(i, *workspace, tokens); }, run);
+      count, options, *scratch, [&](int64_t i, Tokens& tokens) { tokenize(i, *scratch, tokens); }, run);
 }
 
 // Tokenises single texts with their prompt.
 auto text_tokenizer(const Data& data, std::span<const std::string_view> texts, const EncodeOptions& options) {
   return [&data, texts, &options, prompt = prompt_of(data, options), how = tokenize_options(data, options, false)](
-             int64_t i, Workspace& workspace, Tokens& tokens) {
+             int64_t i, EncoderScratch& scratch, Tokens& tokens) {
     std::string_view text = texts[static_cast<size_t>(i)];
-    if (!prompt.empty()) text = workspace.prompted.assign(prompt).append(text);
+    if (!prompt.empty()) text = scratch.prompted.assign(prompt).append(text);
     check_tokenized(data.tokenizer.encode(text, how, tokens), i, options);
   };
 }
@@ -176,7 +176,7 @@ void fill_info(Data& data, const std::string& directory, const Modules& modules)
 }
 
 std::shared_ptr<Data> load(const std::string& directory, const LoadOptions& options) {
-  if (!is_directory(directory)) fail(Code::kNotFound, directory, ": is no directory");
+  require_directory(directory);
   const Modules modules = read_modules(directory);
   auto data = std::make_shared<Data>(take(load_graph(modules.transformer)), take(Tokenizer::load(modules.transformer)));
   fill_info(*data, directory, modules);
@@ -233,9 +233,9 @@ Status Encoder::encode_pairs(std::span<const TextPair> pairs, const Matrix& scor
     }
     const std::string_view prompt = prompt_of(data, options);
     const TokenizeOptions how = tokenize_options(data, options, true);
-    const auto tokenize = [&](int64_t i, Workspace& workspace, Tokens& tokens) {
+    const auto tokenize = [&](int64_t i, EncoderScratch& scratch, Tokens& tokens) {
       auto [first, second] = pairs[static_cast<size_t>(i)];
-      if (!prompt.empty()) first = workspace.prompted.assign(prompt).append(first);
+      if (!prompt.empty()) first = scratch.prompted.assign(prompt).append(first);
       check_tokenized(data.tokenizer.encode_pair(first, second, how, tokens), i, options);
     };
     const auto count = static_cast<int64_t>(pairs.size());
@@ -268,8 +268,15 @@ Result<TokenVectors> Encoder::encode_tokens(std::span<const std::string_view> te
   return vectors;
 }
 
-const EncoderInfo& Encoder::info() const { return data_->info; }
-const Tokenizer& Encoder::tokenizer() const { return data_->tokenizer; }
+// One that was moved from has nothing to tell, and its tokenizer refuses texts.
+const EncoderInfo& Encoder::info() const {
+  static const EncoderInfo none;
+  return data_ == nullptr ? none : data_->info;
+}
+const Tokenizer& Encoder::tokenizer() const {
+  static const Tokenizer none;
+  return data_ == nullptr ? none : data_->tokenizer;
+}
 
 Result<Plan> Encoder::plan(const EncodeOptions& options) const {
   if (data_ == nullptr) return moved_from();

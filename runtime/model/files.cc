@@ -66,6 +66,11 @@ std::string join_path(const std::string& directory, std::string_view name) {
 bool is_file(const std::string& path) { return has_mode(path, S_IFREG); }
 bool is_directory(const std::string& path) { return has_mode(path, S_IFDIR); }
 
+void require_directory(const std::string& path) {
+  if (is_directory(path)) return;
+  fail(is_file(path) ? Code::kInvalidArgument : Code::kNotFound, path, ": is not a directory");
+}
+
 std::string read_file(const std::string& path, int64_t limit) {
   const OpenFile file(path);
   if (file.size() > limit) fail(Code::kCorruptData, path, ": ", file.size(), " bytes, expected at most ", limit);

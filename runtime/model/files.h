@@ -14,6 +14,7 @@ inline namespace v0 {
 std::string join_path(const std::string& directory, std::string_view name);
 bool is_file(const std::string& path);  // a regular file (or a link to one) that exists
 bool is_directory(const std::string& path);
+void require_directory(const std::string& path);  // else not_found, or invalid_argument for a file
 
 // The whole file, at most `limit` bytes. not_found when it is not there; invalid_argument for a directory; corrupt_data when
 // larger.

@@ -69,9 +69,7 @@ const Family& identify(const Json& config, ModelGraph& model) {
 }
 
 void build(const std::string& directory, ModelGraph& model) {
-  if (!is_directory(directory)) {
-    fail(is_file(directory) ? Code::kInvalidArgument : Code::kNotFound, directory, ": is no directory");
-  }
+  require_directory(directory);
   const JsonDocument config = JsonDocument::read(join_path(directory, "config.json"));
   const Json root = config.root();
   const Family& family = identify(root, model);

@@ -31,12 +31,6 @@ class JsonWriter {
     out_ += std::to_string(number);
     comma_ = true;
   }
-  void value(double number) {  // shortest digits that read back the same; independent of the locale
-    comma();
-    char digits[32];
-    out_.append(digits, std::to_chars(digits, digits + sizeof(digits), number).ptr);
-    comma_ = true;
-  }
   template <class T>
   void field(std::string_view name, const T& content) {
     key(name);

@@ -36,7 +36,7 @@ double ulp(double x) {
   return std::fmax(std::bit_cast<double>(exponent) * 0x1p-23, 0x1p-149);
 }
 
-// Error / bound, the bound of DESIGN: up to 1 is right. Results that are not normal may be 0.
+// Error / bound, the bound that math.h promises: up to 1 is right. Results that are not normal may be 0.
 double excess(const Function& function, float x, float got) {
   const double want = reference::unary(function.f, static_cast<double>(x));
   const double y = static_cast<double>(got);

@@ -71,7 +71,7 @@ struct EncoderInfo {
   int64_t max_tokens = 0;            // least of the position table, max_seq_length and model_max_length; special tokens included
   int64_t output_width = 0;          // of a text's vector
   Pooling pooling = Pooling::kMean;  // as published
-  std::string pooling_source;        // the file that says so, or "default"
+  std::string pooling_source;        // the file that says so, "default", or empty where the modules have none
   bool normalize = false;            // as published
   std::vector<std::string> modules;  // "Transformer", "Pooling", "Dense 384 -> 128 tanh", "Normalize"
   std::vector<std::pair<std::string, std::string>> prompts;  // name, text

@@ -33,6 +33,8 @@ struct TokenizeOptions {
 
 class SACCADE_EXPORT Tokenizer {
  public:
+  Tokenizer() = default;  // none: like one that was moved from, it refuses texts and knows no token
+
   // `directory` holds one of the sets of files above. Files are not trusted: a Status names file, key and value.
   static Result<Tokenizer> load(const std::string& directory);
 

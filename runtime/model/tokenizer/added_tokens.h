@@ -17,7 +17,7 @@ inline namespace v0 {
 
 struct AddedToken {
   std::string content;
-  int32_t id = -1;  // decided by assign_ids
+  int32_t id = -1;  // -1 until it is known
   bool special = false;
   bool normalized = false;   // looked for in the normalised text, by its own normal form; else in the text as given
   bool single_word = false;  // not beside a character of a word

@@ -41,7 +41,7 @@ constexpr Source kSources[] = {
 }  // namespace
 
 TokenizerParts load_tokenizer_parts(const std::string& directory) {
-  if (!is_directory(directory)) fail(Code::kNotFound, directory, ": is not a directory");
+  require_directory(directory);
   for (const Source& source : kSources) {
     const std::string path = join_path(directory, source.file);
     if (!is_file(path) && !is_directory(path)) continue;

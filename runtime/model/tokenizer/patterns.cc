@@ -120,7 +120,7 @@ size_t llama_end(const Scanner& scan, size_t at) {
   return scan.blanks(at);
 }
 
-// Runs of characters that kFirst accepts, where a match may begin at any of them.
+// Runs that kEnd finds, where a match may begin at any character.
 template <size_t (*kEnd)(const Scanner& scan, size_t at)>
 class Search : public Pattern {
  public:

@@ -37,7 +37,6 @@ struct ModelScratch {
   std::vector<Symbol> symbols;
   std::vector<Merge> merges;
   std::vector<Node> nodes;
-  std::vector<int32_t> unknown;
   std::vector<CachedWord> cache;
   std::string piece;
 };

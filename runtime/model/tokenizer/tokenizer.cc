@@ -68,6 +68,14 @@ void Tokenizer::Data::give_back(std::unique_ptr<TokenizerScratch> scratch) const
   free_.push_back(std::move(scratch));
 }
 
+namespace {
+const std::string& nothing() {
+  static const std::string empty;
+  return empty;
+}
+Status no_tokenizer() { return {Code::kInvalidArgument, "tokenizer: none was loaded, or it was moved from"}; }
+}  // namespace
+
 Result<Tokenizer> Tokenizer::load(const std::string& directory) {
   std::shared_ptr<const Data> data;
   const Status status = caught([&] { data = std::make_shared<const Data>(load_tokenizer_parts(directory)); });
@@ -76,18 +84,21 @@ Result<Tokenizer> Tokenizer::load(const std::string& directory) {
 }
 
 Status Tokenizer::encode(std::string_view text, const TokenizeOptions& options, Tokens& tokens) const {
+  if (data_ == nullptr) return no_tokenizer();
   return caught([&] { data_->encode(text, nullptr, options, tokens); });
 }
 Status Tokenizer::encode_pair(std::string_view first, std::string_view second, const TokenizeOptions& options,
                               Tokens& tokens) const {
+  if (data_ == nullptr) return no_tokenizer();
   return caught([&] { data_->encode(first, &second, options, tokens); });
 }
 
 int64_t Tokenizer::vocabulary_size() const {
-  return std::max(data_->parts.model->vocabulary().size(), data_->parts.added.size());
+  return data_ == nullptr ? 0 : std::max(data_->parts.model->vocabulary().size(), data_->parts.added.size());
 }
 
 std::optional<int32_t> Tokenizer::id(std::string_view token) const {
+  if (data_ == nullptr) return std::nullopt;
   if (const AddedToken* added = data_->parts.added.find(token)) return added->id;
   const int32_t id = data_->parts.model->vocabulary().id(token);
   if (id == Trie::kNone) return std::nullopt;
@@ -95,13 +106,16 @@ std::optional<int32_t> Tokenizer::id(std::string_view token) const {
 }
 
 std::string_view Tokenizer::token(int32_t id) const {
+  if (data_ == nullptr) return {};
   if (const AddedToken* added = data_->parts.added.find(id)) return added->content;
   return data_->parts.model->vocabulary().token(id);
 }
 
-int64_t Tokenizer::special_token_count(bool pair) const { return data_->parts.post_processor.special_count(pair); }
-const std::string& Tokenizer::model() const { return data_->parts.model->name(); }
-const std::string& Tokenizer::source() const { return data_->parts.source; }
+int64_t Tokenizer::special_token_count(bool pair) const {
+  return data_ == nullptr ? 0 : data_->parts.post_processor.special_count(pair);
+}
+const std::string& Tokenizer::model() const { return data_ == nullptr ? nothing() : data_->parts.model->name(); }
+const std::string& Tokenizer::source() const { return data_ == nullptr ? nothing() : data_->parts.source; }
 
 }  // namespace v0
 }  // namespace saccade
