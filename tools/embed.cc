@@ -1,6 +1,8 @@
 // saccade embed: one vector for each text of a file or of standard input.
 #include <fmt/core.h>
+
 #include <algorithm>
+#include <filesystem>
 
 #include "tools/console.h"
 #include "tools/model.h"
@@ -97,6 +99,10 @@ class Embedding {
 
 int run_embed(const EmbedOptions& options) {
   const Setup setup = make_setup(options);
+  std::error_code none;
+  if (!options.output.empty() && std::filesystem::equivalent(options.output, options.file, none)) {
+    throw Failure(kUsage, printable(options.output) + ": the output would take the place of the texts");
+  }
   TextReader reader(options);
   const Encoder encoder = load_encoder(options, setup);
   VectorWriter writer(options.output, format_of(options), encoder.info().output_width);

@@ -1,6 +1,10 @@
 #include "tools/vector_writer.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -36,38 +40,74 @@ void append_number(std::string& to, float x) {
 
 Failure io_failure(const std::string& file) { return {kFailure, fmt::format("{}: {}", printable(file), std::strerror(errno))}; }
 
+// FILE.part, empty and ours alone until it is closed.
+std::FILE* open_part(const std::string& part) {
+  while (true) {
+    const int descriptor = open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) throw io_failure(part);
+    struct stat opened, named;
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      close(descriptor);
+      throw Failure(kFailure, printable(part) + ": another process is writing this file");
+    }
+    // Another process may have finished it, and given it its name, between the two calls.
+    const bool same = fstat(descriptor, &opened) == 0 && stat(part.c_str(), &named) == 0 && opened.st_ino == named.st_ino;
+    if (same && ftruncate(descriptor, 0) == 0) return fdopen(descriptor, "w+b");
+    close(descriptor);
+    if (same) throw io_failure(part);
+  }
+}
+
 }  // namespace
 
 VectorWriter::VectorWriter(const std::string& file, VectorFormat format, int64_t width)
-    : file_(file), part_(file.empty() ? "" : file + ".part"), format_(format), width_(width) {
-  if (!file_.empty()) {
-    if (std::filesystem::is_directory(file_)) throw Failure(kFailure, printable(file_) + ": is a directory");
-    stream_ = std::fopen(part_.c_str(), "wb");
+    : file_(file), format_(format), width_(width) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(file_, ignored);
+  if (std::filesystem::is_directory(status)) throw Failure(kFailure, printable(file_) + ": is a directory");
+  if (file_.empty()) {
+    sink_ = stdout;
+  } else if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    sink_ = std::fopen(file_.c_str(), "wb");
   } else {
-    stream_ = format_ == VectorFormat::kNpy ? std::tmpfile() : stdout;
+    if (std::filesystem::exists(status)) file_ = std::filesystem::canonical(file_).string();
+    part_ = file_ + ".part";
+    sink_ = open_part(part_);
   }
-  if (stream_ == nullptr) throw io_failure(file_.empty() ? "temporary file" : part_);
+  if (sink_ == nullptr) throw io_failure(file_);
+  stream_ = format_ == VectorFormat::kNpy && part_.empty() ? std::tmpfile() : sink_;
+  if (stream_ == nullptr) throw io_failure("temporary file");
   if (format_ == VectorFormat::kNpy) write_header();
 }
 
 VectorWriter::~VectorWriter() {
-  if (stream_ == nullptr || stream_ == stdout) return;
   try {
     if (count_ > 0) complete();
   } catch (const Failure& failure) {
     fmt::print(stderr, "saccade: {}\n", failure.what());
   }
-  if (stream_ != nullptr && stream_ != stdout) std::fclose(stream_);
-  if (!part_.empty() && count_ == 0) std::remove(part_.c_str());
+  if (!part_.empty() && count_ == 0 && sink_ != nullptr) std::remove(part_.c_str());
+  close();
+}
+
+void VectorWriter::close() {
+  if (stream_ != nullptr && stream_ != sink_) std::fclose(stream_);
+  if (sink_ != nullptr && sink_ != stdout) std::fclose(sink_);
+  stream_ = sink_ = nullptr;
+}
+
+const std::string& VectorWriter::name() const {
+  static const std::string standard = "standard output";
+  return !part_.empty() ? part_ : file_.empty() ? standard : file_;
 }
 
 void VectorWriter::write(const void* data, size_t bytes) {
-  if (std::fwrite(data, 1, bytes, stream_) != bytes) throw io_failure(file_.empty() ? "standard output" : part_);
+  if (std::fwrite(data, 1, bytes, stream_) != bytes) throw io_failure(name());
 }
 
 void VectorWriter::write_header() {
   const std::string header = npy_header(count_, width_);
-  if (std::fseek(stream_, 0, SEEK_SET) != 0) throw io_failure(part_);
+  if (std::fseek(stream_, 0, SEEK_SET) != 0) throw io_failure(name());
   write(header.data(), header.size());
 }
 
@@ -93,27 +133,27 @@ void VectorWriter::add(std::span<const float> vectors) {
     write(line_.data(), line_.size());
     ++count_;
   }
-  if (std::fflush(stream_) != 0) throw io_failure(file_.empty() ? "standard output" : part_);
+  if (std::fflush(stream_) != 0) throw io_failure(name());
 }
 
-// Once complete, stream_ is null, but for standard output.
 void VectorWriter::complete() {
+  if (stream_ == nullptr) return;
   if (format_ == VectorFormat::kNpy) write_header();
-  if (stream_ == stdout) return;
-  if (file_.empty()) {  // from the temporary file to standard output
-    std::FILE* from = std::exchange(stream_, stdout);
+  if (stream_ != sink_) {
+    std::FILE* from = std::exchange(stream_, sink_);
     std::string block(size_t{1} << 20, '\0');
     std::rewind(from);
     for (size_t got = 0; (got = std::fread(block.data(), 1, block.size(), from)) > 0;) write(block.data(), got);
     std::fclose(from);
-    return;
   }
-  if (std::fclose(std::exchange(stream_, nullptr)) != 0) throw io_failure(part_);
+  if (std::fflush(sink_) != 0) throw io_failure(name());
 }
 
 void VectorWriter::finish() {
   complete();
-  if (!file_.empty() && std::rename(part_.c_str(), file_.c_str()) != 0) throw io_failure(file_);
+  // Named while it is still locked: nobody else may open it in between.
+  if (!part_.empty() && std::rename(part_.c_str(), file_.c_str()) != 0) throw io_failure(file_);
+  close();
 }
 
 std::string VectorWriter::left_behind() const {

@@ -40,7 +40,8 @@ std::string rows_text(const RunState& run, RowSet set) {
 // Checks that a matrix bound to a value of these rows has the right shape and memory. Returns max_length for padded rows, else 0.
 int64_t check_matrix(const RunState& run, const char* what, const std::string& name, Rows kind, const ConstMatrix& matrix,
                      RowSet set, int64_t width) {
-  require(kind != Rows::kFlat, kRun, what, " '", name, "': flat() is for attention weights, expected packed() or padded()");
+  require(kind == Rows::kPacked || kind == Rows::kPadded, kRun, what, " '", name,
+          "': flat() is for attention weights, expected packed() or padded()");
   require(matrix.width == width, kRun, what, " '", name, "': expected width ", width, ", got ", matrix.width);
   require(matrix.stride == 0 || matrix.stride >= matrix.width, kRun, what, " '", name,
           "': expected a stride of at least the width ", matrix.width, ", got ", matrix.stride);

@@ -6,6 +6,7 @@
 
 #include "runtime/execute/arena.h"
 #include "runtime/execute/bindings.h"
+#include "runtime/execute/pool.h"
 #include "runtime/execute/region.h"
 #include "runtime/execute/steps.h"
 #include "runtime/graph/check.h"
@@ -58,7 +59,7 @@ std::unique_ptr<ContextData> create_data(const Plan& plan, const ContextOptions&
     if (!pool.ok()) throw Failure{pool.status()};
     data->executor = *std::move(pool);
   }
-  data->threads = std::max(1, data->executor->width());
+  data->threads = std::clamp(data->executor->width(), 1, execute::kMaxThreads);
   if (options.threads > 0) data->threads = std::min(data->threads, options.threads);
   RunState& run = data->run;
   run.plan = data->plan.get();
@@ -122,8 +123,6 @@ Status Context::reserve(int64_t tokens, int64_t sequences) {
   return caught([&] {
     require(tokens >= 0 && sequences >= 0, "reserve: tokens and sequences must not be negative, got ", tokens, " and ",
             sequences);
-    // Bytes for each row of anything: with that, no product below overflows.
-    constexpr int64_t kMostRows = int64_t{1} << 40;
     if (tokens > kMostRows || sequences > kMostRows) {
       fail(Code::kResourceExhausted, "reserve: ", std::max(tokens, sequences), " rows are larger than memory can be");
     }

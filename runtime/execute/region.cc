@@ -42,6 +42,7 @@ Status Region::run(RunState& run, Executor& executor, int threads) {
     most_tiles = std::max(most_tiles, run.phases[i].tiles);
   }
   const int workers = static_cast<int>(std::min<int64_t>(threads, most_tiles));
+  workers_ = std::max(1, workers);
   Status status;
   if (workers <= 1) {
     all_phases(this, 0, 1);
@@ -64,6 +65,7 @@ Status Region::run(RunState& run, Executor& executor, int threads) {
 
 void Region::all_phases(void* arg, int index, int team) {
   Region& region = *static_cast<Region*>(arg);
+  region.check_index(index);
   const FloatState float_state;
   const std::vector<Phase>& phases = region.run_->phases;
   int64_t begin = 0, tiles = 0;  // of the step at hand, which may have two phases
@@ -77,6 +79,7 @@ void Region::all_phases(void* arg, int index, int team) {
 
 void Region::one_phase(void* arg, int index, int) {
   Region& region = *static_cast<Region*>(arg);
+  region.check_index(index);
   const FloatState float_state;
   const int64_t begin = trace_time(*region.run_);
   const int64_t tiles = region.pull_tiles(region.phase_, index);
@@ -100,6 +103,11 @@ int64_t Region::pull_tiles(size_t phase, int worker) {
     }
     ++done;
   }
+}
+
+void Region::check_index(int index) {
+  if (index >= 0 && index < workers_) return;
+  fail({Code::kInternal, text("run: the executor called a task as worker ", index, " of ", workers_)});
 }
 
 void Region::fail(Status status) {

@@ -38,11 +38,13 @@ class Region {
   static void all_phases(void* arg, int index, int team);
   static void one_phase(void* arg, int index, int team);
   int64_t pull_tiles(size_t phase, int worker);  // returns how many it ran
+  void check_index(int index);  // ends the run if no scratch area belongs to it
   bool ended() const { return ended_.load(std::memory_order_relaxed); }
   void fail(Status status);
   void trace(size_t phase, int worker, int64_t begin, int64_t tiles) const;
 
   RunState* run_ = nullptr;
+  int workers_ = 1;
   std::vector<Counter> counters_;  // one for each phase
   size_t phase_ = 0;               // of one_phase
   Barrier barrier_;

@@ -14,6 +14,9 @@ inline int64_t row_capacity(int64_t rows) { return rows | 1; }
 // share the scratch of all workers as one such block: rows are few then, see cut_chain in geometry.cc.)
 inline int64_t chain_capacity(int64_t rows) { return row_capacity(rows < kChainRows ? rows : kChainRows); }
 
+// No batch has more rows: with that, no product of a plan's bytes overflows.
+inline constexpr int64_t kMostRows = int64_t{1} << 40;
+
 // Floats of the values' blocks.
 int64_t block_floats(const PlanData& plan, const BatchSize& size);
 // Floats of one worker's scratch: packed keys and values of one head of the longest sequence, and score rows; or a block of rows

@@ -149,6 +149,7 @@ int64_t Plan::weight_bytes() const { return data_ == nullptr ? 0 : data_->weight
 
 int64_t Plan::workspace_bytes(int64_t tokens, int64_t sequences) const {
   if (data_ == nullptr || tokens < 0 || sequences < 0) return 0;
+  if (std::max(tokens, sequences) > kMostRows) return INT64_MAX;
   return arena_bytes(*data_, worst_case(*data_, tokens, sequences), resolve_threads(0));
 }
 

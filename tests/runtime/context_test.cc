@@ -485,7 +485,6 @@ TEST(Context, ManyCallersShareAPlan) {
   EXPECT_EQ(right, 40);
 }
 
-// An executor that claims to have run what it has not.
 // Says that it is done and has called nobody.
 class LazyExecutor : public Executor {
  public:
@@ -497,6 +496,18 @@ class LazyExecutor : public Executor {
 
  private:
   bool concurrent_;
+};
+
+// Counts its workers from -1.
+class WrongExecutor : public LazyExecutor {
+ public:
+  using LazyExecutor::LazyExecutor;
+  Status run(int tasks, void (*task)(void*, int, int), void* arg) override {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < tasks; ++i) threads.emplace_back([=] { task(arg, i - 1, tasks); });
+    for (std::thread& thread : threads) thread.join();
+    return {};
+  }
 };
 
 TEST(Context, AnExecutorThatDropsTasksIsAnError) {
@@ -518,6 +529,7 @@ TEST(Context, AnExecutorThatDropsTasksIsAnError) {
   for (bool concurrent : {false, true}) {
     const Status status = run(std::make_shared<LazyExecutor>(concurrent));
     EXPECT_EQ(status.code(), Code::kInternal) << status.to_string();
+    EXPECT_EQ(run(std::make_shared<WrongExecutor>(concurrent)).code(), Code::kInternal);
     EXPECT_NE(status.message().find("lazy"), std::string::npos) << status.message();
   }
   // The host executor counts calls itself, and says what its `run` did wrong.

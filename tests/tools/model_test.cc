@@ -1,6 +1,7 @@
 // The subcommands for a published model, on a directory in miniature: formats, files, interruption, errors, exit codes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -157,6 +158,52 @@ TEST(Model, AnErrorLeavesWholeRecordsInThePart) {
   EXPECT_FALSE(std::filesystem::exists(out + ".part"));  // nothing to keep
   EXPECT_EQ(run_command("embed " + model.path() + " " + good.path() + " --output " + model.path()).exit, 1);
   EXPECT_EQ(run_command("embed " + model.path() + " " + good.path() + " --output /nonexistent/x.npy").exit, 1);
+}
+
+TEST(Model, TheOutputIsWrittenWhereItIs) {
+  const ModelDirectory model;
+  const TemporaryFile texts("the cat\nthe dog\n");
+  const std::string embed = "embed " + model.path() + " " + texts.path(), link = model.path() + "/link.npy";
+  // What is no regular file stays what it is.
+  for (const char* format : {"npy", "jsonl"}) {
+    const std::string fifo = model.path() + "/fifo";
+    ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    std::string bytes;
+    std::thread reader([&] { bytes = content(fifo); });
+    const Outcome outcome = run_command(embed + " --format " + format + " --output " + fifo);
+    reader.join();
+    EXPECT_EQ(outcome.exit, 0) << outcome.err;
+    EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+    EXPECT_EQ(bytes, run_command(embed + " --format " + format).out);
+    std::filesystem::remove(fifo);
+  }
+  // A link stays a link; the file behind it is new.
+  std::ofstream(model.path() + "/target.npy") << "old";
+  std::filesystem::create_symlink("target.npy", link);
+  EXPECT_EQ(run_command(embed + " --output " + link).exit, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  (void)npy(content(model.path() + "/target.npy"), 2);
+  // Nor does it take the place of the texts.
+  EXPECT_EQ(run_command(embed + " --output " + texts.path()).exit, 2);
+  EXPECT_EQ(content(texts.path()), "the cat\nthe dog\n");
+}
+
+TEST(Model, TwoProcessesDoNotWriteOneFile) {
+  const ModelDirectory model;
+  const TemporaryFile texts("the cat\n");
+  const std::string out = model.path() + "/out.npy", part = out + ".part";
+  const std::string command = "embed " + model.path() + " " + texts.path() + " --output " + out;
+  const int other = open(part.c_str(), O_RDWR | O_CREAT, 0600);  // as the other process has it
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  ASSERT_EQ(write(other, "theirs", 6), 6);
+  const Outcome outcome = run_command(command);
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_TRUE(contains(outcome.err, "another process")) << outcome.err;
+  EXPECT_EQ(content(part), "theirs");
+  close(other);  // one that died leaves its part, which is begun anew
+  EXPECT_EQ(run_command(command).exit, 0);
+  (void)npy(content(out), 1);
+  EXPECT_FALSE(std::filesystem::exists(part));
 }
 
 TEST(Model, AnInterruptLeavesWholeRecordsInThePart) {
