@@ -122,13 +122,13 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
     b += Tiles<Arch>::nr;
   };
   // Two k a round: 1 to 2 % for 24 FMAs more. Tiles of several panels have no registers left for it on SSE2.
-  constexpr size_t kRound = kPanels == 1 ? 2 : 1;
-  const float* const a_whole = a + t.k / kRound * kRound;
+  constexpr size_t kUnrolled = kPanels == 1 ? 2 : 1;
+  const float* const a_whole = a + t.k / kUnrolled * kUnrolled;
   while (a != a_whole) {
     step();
-    if constexpr (kRound == 2) step();
+    if constexpr (kUnrolled == 2) step();
   }
-  if (t.k % kRound != 0) step();
+  if (t.k % kUnrolled != 0) step();
   const size_t c_stride = t.c_stride;
   if (t.add) {
     SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) {
