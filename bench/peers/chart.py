@@ -2,18 +2,22 @@
 import html
 
 STYLE = """
-:root { color-scheme: light dark; --ink: #1d1d1f; --soft: #6b6b70; --line: #d9d9de; --paper: #ffffff; --ours: #c2410c; --theirs: #8fa3b8; }
+:root {
+  color-scheme: light dark; --ink: #1d1d1f; --soft: #6b6b70; --line: #d9d9de; --paper: #fff; --ours: #c2410c; --theirs: #8fa3b8;
+}
 @media (prefers-color-scheme: dark) {
   :root { --ink: #eeeeee; --soft: #a0a0a8; --line: #3a3a40; --paper: #17171a; --ours: #fb923c; --theirs: #5f7389; }
 }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 76rem; }
+body { margin: 2rem auto; padding: 0 1rem; }
 h2 { margin: 2.5rem 0 0; font-size: 1.2rem; } p { color: var(--soft); margin: .3rem 0; }
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(22rem, 1fr)); gap: 1rem 2rem; margin: 1rem 0; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 td, th { padding: .25rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 td:first-child, th:first-child { text-align: left; }
 svg { width: 100%; height: auto; } text { font: 12px system-ui, sans-serif; fill: var(--ink); } .head { font-weight: 600; }
-.ours { fill: var(--ours); } .theirs { fill: var(--theirs); } .bound { stroke: var(--ink); stroke-dasharray: 3 3; } .soft { fill: var(--soft); }
+.ours { fill: var(--ours); } .theirs { fill: var(--theirs); } .soft { fill: var(--soft); }
+.bound { stroke: var(--ink); stroke-dasharray: 3 3; }
 """
 LABEL, BAR, GAP, STEP, WIDTH = 96, 190, 6, 20, 360  # of a chart, in its own units
 
@@ -36,7 +40,7 @@ def bars(row):
                      f'<text x="{LABEL + bar * scale + GAP:.1f}" y="{y + 12}">{text}</text>')
     x = LABEL + row["bound"] * scale
     parts.append(f'<line class="bound" x1="{x:.1f}" x2="{x:.1f}" y1="18" y2="{bottom}"/>')
-    return (f'<svg viewBox="0 0 {WIDTH} {bottom + 4}" role="img" aria-label="{html.escape(row["label"])}">' + "".join(parts) + "</svg>")
+    return f'<svg viewBox="0 0 {WIDTH} {bottom + 4}" role="img" aria-label="{html.escape(row["label"])}">{"".join(parts)}</svg>'
 
 
 def table(markdown):

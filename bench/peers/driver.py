@@ -103,22 +103,20 @@ class Comparison:
 
         def warm(_, process):
             process.ask("case", case.name, path)
-            process.ask("run", case.name, 1)
-            seconds = float(process.ask("run", case.name, 1))
+            single = case.sequences == 1
+            seconds = float(process.ask("run", case.name, 2 if single else 1).split()[-1])
             process.ask("output", case.name, output)
             hidden = np.fromfile(output, dtype=np.float32)
             if hidden.size != reference.size:
                 raise Failed(f"{hidden.size} numbers came, {reference.size} were expected")
             error = float(np.abs(hidden.reshape(reference.shape) - reference).max())
-            calls = 1 if case.sequences > 1 else int(min(MOST_CALLS, max(1, TURN_SECONDS / seconds)))
-            return error, calls
+            return error, int(min(MOST_CALLS, max(1, TURN_SECONDS / seconds))) if single else 1
 
         warmed = self.each(warm)
         peaks = [peak(self.options.build, self.threads)]
         rounds = []
         for _ in range(self.options.rounds):
-            rounds.append(self.each(lambda name, process: [
-                float(word) for word in process.ask("run", case.name, warmed[name][1]).split()]))
+            rounds.append(self.each(lambda name, process: self.turn(process, case, warmed[name][1])))
         peaks.append(peak(self.options.build, self.threads))
         flops = self.model.flops(lengths)
         return {"model": self.model.name, "threads": self.threads, "case": case.name, "sequences": case.sequences,
@@ -126,6 +124,12 @@ class Comparison:
                 "stream_bytes": self.model.stream_bytes(),
                 "runtimes": {name: {"max_error": warmed[name][0], "rounds": [turn[name] for turn in rounds]}
                              for name in self.options.runtimes if name in self.processes}}
+
+    @staticmethod
+    def turn(process, case, calls):
+        """Seconds of each call. A single sequence's first call finds the caches full of other processes' data and is left out."""
+        first = 1 if case.sequences == 1 else 0
+        return [float(word) for word in process.ask("run", case.name, calls + first).split()[first:]]
 
     def memory(self, case):
         found = self.each(lambda _, process: int(process.ask("rss")))
@@ -158,7 +162,7 @@ def parse():
     unknown = [name for name in options.models if name not in work.MODELS]
     unknown += [name for name in options.runtimes if name not in (SACCADE, *RUNTIMES)]
     if unknown or not options.selected or options.rounds < 1:
-        parser.error(f"no such model, runtime or case: {unknown or options.cases}" if options.rounds > 0 else "--rounds: at least 1")
+        parser.error(f"nothing to run: unknown {unknown}, cases {options.cases}, {options.rounds} rounds")
     return options
 
 

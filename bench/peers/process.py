@@ -1,4 +1,4 @@
-"""A worker process that computes only in its turn: stopped by signal otherwise, so that threads which spin do not disturb others."""
+"""A worker process that computes only in its turn: stopped by signal otherwise, so that spinning threads disturb nobody."""
 import os
 import signal
 import subprocess
@@ -10,7 +10,8 @@ class Failed(Exception):
 
 class Process:
     def __init__(self, command, threads, log):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "MKL_", "OPENBLAS_", "KMP_"))}
+        foreign = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "GOMP_", "SACCADE_")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         environment.update(OMP_NUM_THREADS=str(threads), TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
         self.log = log
         with open(log, "w", encoding="utf-8") as errors:

@@ -24,14 +24,14 @@ def best_rival(row):
 
 
 def ratio(row, rival):
-    """How many times faster Saccade is: ratio of medians, and the 95 % bootstrap interval over rounds. None where one is missing."""
+    """How many times faster Saccade is, by medians over rounds, with its 95 % bootstrap interval. None where one is missing."""
     ours, theirs = row["runtimes"].get(OURS), row["runtimes"].get(rival)
     if not ours or not theirs:
         return None
     a, b = (np.array([np.median(turn) for turn in runtime["rounds"]]) for runtime in (theirs, ours))
     picks = np.random.default_rng(1).integers(0, len(a), (2000, len(a)))
     low, high = np.quantile(np.median(a[picks], axis=1) / np.median(b[picks], axis=1), [0.025, 0.975])
-    return p50(theirs) / p50(ours), float(low), float(high)
+    return float(np.median(a) / np.median(b)), float(low), float(high)
 
 
 def bound_seconds(row, info):
@@ -91,7 +91,7 @@ def latency_table(result, rows):
     for row in rows:
         compute, stream = bound_seconds(row, result["machine"])
         runtimes, best = row["runtimes"], best_rival(row)
-        cells = [f"{number(p50(runtimes[name]) * 1e3)} / {number(quantile(runtimes[name], 0.99) * 1e3)}" if name in runtimes
+        cells = ["{} / {}".format(*(number(quantile(runtimes[name], q) * 1e3) for q in (0.5, 0.99))) if name in runtimes
                  else "missing" for name in names]
         body.append([row["case"], *cells, number(compute * 1e3), number(stream * 1e3),
                      f"{ratio_text(ratio(row, best))} {best or ''}", ratio_text(ratio(row, PACKED))])
@@ -100,8 +100,8 @@ def latency_table(result, rows):
 
 def error_table(result, rows):
     names = result["runtimes"]
-    body = [[row["case"], *(f"{row['runtimes'][name]['max_error']:.1e}" if name in row["runtimes"] else "missing" for name in names)]
-            for row in rows]
+    text = lambda runtime: f"{runtime['max_error']:.1e}" if runtime else "missing"  # noqa: E731
+    body = [[row["case"], *(text(row["runtimes"].get(name)) for name in names)] for row in rows]
     return table(["case", *names], body)
 
 
@@ -125,7 +125,8 @@ def sections(result):
         if singles:
             yield title + ": one sequence", "Milliseconds, p50 / p99; less is better.", latency_table(result, singles), singles
         yield title + ": error", "Largest difference of a hidden state from float64.", error_table(result, rows), []
-    yield "Memory", "Peak resident MB after load and the first case (before load: interpreter and NumPy).", memory_table(result), []
+    note = "Peak resident MB after load and the first case (in brackets before load: interpreter and NumPy)."
+    yield "Memory", note, memory_table(result), []
 
 
 def notes(result):
@@ -133,10 +134,10 @@ def notes(result):
     versions = ", ".join(f"{name} {release or 'missing'}" for name, release in result["versions"].items())
     yield f"{info['cpu']}, {info['isa']}; read bandwidth of one thread {info['read_gbs']:.1f} GB/s; {result['date']}"
     yield f"`{result['command']}`; {result['rounds']} rounds; {versions}"
-    yield ("x best: how many times faster Saccade is than the fastest published runtime of that row, x packed: than PyTorch packed "
-           "by hand (95 % bootstrap interval over rounds). Case N x M - R: N sequences of up to M tokens, mean/max R. "
-           "FMA bound: multiply-adds of live tokens at the peak measured around the row; stream bound: bytes of the layers' weights at "
-           "the read bandwidth.")
+    yield ("x best: how many times faster Saccade is than the fastest published runtime of that row, x packed: than PyTorch "
+           "packed by hand (95 % bootstrap interval over rounds). Case NxM-R: N sequences of up to M tokens, mean/max R. "
+           "FMA bound: multiply-adds of live tokens at the peak measured around the row; stream bound: bytes of the layers' "
+           "weights at the read bandwidth of one thread.")
     for missing in result["missing"]:
         yield "Missing: {runtime} ({model}, {threads} thread(s)): {reason}".format(**missing)
 
@@ -151,8 +152,8 @@ def write(result, folder):
     chart_rows = lambda rows: [  # noqa: E731
         {"label": row["case"], "unit": "tokens/s" if row["sequences"] > 1 else "ms",
          "bound": value(row, max(filter(None, bound_seconds(row, result["machine"])))),
-         "bars": {name: value(row, p50(row["runtimes"][name])) if name in row["runtimes"] else None for name in result["runtimes"]}}
-        for row in rows]
+         "bars": {name: value(row, p50(row["runtimes"][name])) if name in row["runtimes"] else None
+                  for name in result["runtimes"]}} for row in rows]
     page = chart.page("Saccade beside other runtimes", list(notes(result)),
                       [(title, note, text, chart_rows(rows)) for title, note, text, rows in sections(result)])
     for name, text in ("json", json.dumps(result, indent=1)), ("md", markdown(result)), ("html", page):

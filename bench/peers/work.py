@@ -38,9 +38,11 @@ class Case:
         return f"{self.sequences}x{self.longest}" + (f"-{self.ratio}" if self.sequences > 1 else "")
 
     def lengths(self):
-        """longest * u^p for u spread evenly over (0, 1), whose mean is longest / (p + 1); the last is the longest; shuffled."""
+        """least + (longest - least) u^p for u spread evenly over (0, 1), p such that the mean is as asked; shuffled."""
         u = (np.arange(self.sequences) + 0.5) / self.sequences
-        lengths = np.maximum(2, np.rint(self.longest * u ** (1 / self.ratio - 1))).astype(int)
+        least = self.longest / 16
+        p = (self.longest - least) / (self.ratio * self.longest - least) - 1
+        lengths = np.rint(least + (self.longest - least) * u**p).astype(int)
         lengths[-1] = self.longest
         return np.random.default_rng(1).permutation(lengths).tolist()
 
