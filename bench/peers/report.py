@@ -115,6 +115,23 @@ def memory_table(result):
     return table(["model", "threads", "after", *result["runtimes"]], body)
 
 
+def op_table(result):
+    """GFLOP/s of attention beside the FMA peak, GB/s of the others beside the copy bandwidth."""
+    body = []
+    for row in result["ops"]:
+        runtimes, names = row["runtimes"], (OURS, "torch")
+        times = {name: p50(runtimes[name]) for name in names if name in runtimes}
+        amount, limit, unit = ((row["flops"], row["peak_gflops"], "GFLOP/s") if row["flops"] else
+                               (row["bytes"], result["machine"]["copy_gbs"], "GB/s"))
+        rates = {name: amount / seconds / 1e9 for name, seconds in times.items()}
+        errors = [f"{runtimes[name]['max_error']:.1e}" if name in times else "missing" for name in names]
+        body.append([row["case"], *(number(times[name] * 1e3) if name in times else "missing" for name in names),
+                     *(number(rates[name]) if name in times else "missing" for name in names), f"{number(limit)} {unit}",
+                     ratio_text(ratio(row, "torch")), *errors])
+    return table(["op", "saccade, ms", "torch, ms", "saccade, rate", "torch, rate", "peak or copy", "x torch", "saccade, error",
+                  "torch, error"], body)
+
+
 def sections(result):
     """(title, note, Markdown table, chart rows) in order."""
     for (model, threads), rows in groups(result).items():
@@ -125,6 +142,11 @@ def sections(result):
         if singles:
             yield title + ": one sequence", "Milliseconds, p50 / p99; less is better.", latency_table(result, singles), singles
         yield title + ": error", "Largest difference of a hidden state from float64.", error_table(result, rows), []
+    if result["ops"]:
+        note = "Median ms; GFLOP/s of live pairs or GB/s read and written; largest difference from float64."
+        yield "Single ops, 1 thread", note, op_table(result), []
+    if not result["memory"]:
+        return
     note = "Peak resident MB after load and the first case (in brackets before load: interpreter and NumPy)."
     yield "Memory", note, memory_table(result), []
 
@@ -139,7 +161,7 @@ def notes(result):
            "FMA bound: multiply-adds of live tokens at the peak measured around the row; stream bound: bytes of the layers' "
            "weights at the read bandwidth of one thread.")
     for missing in result["missing"]:
-        yield "Missing: {runtime} ({model}, {threads} thread(s)): {reason}".format(**missing)
+        yield "Missing: {runtime} ({group}, {threads} thread(s)): {reason}".format(**missing)
 
 
 def markdown(result):

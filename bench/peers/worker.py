@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One rival in one process: worker.py RUNTIME. The commands are those of saccade_worker.cc."""
+"""One rival in one process: worker.py RUNTIME. The commands are those of saccade_worker.cc and saccade_ops.cc."""
 import os
 import sys
 import time
@@ -140,6 +140,42 @@ class CTranslate2:
         return np.array(output)
 
 
+class TorchOps:
+    """Single ops on kept tensors; attention on dense [batch, heads, length, dim], key padding as an additive mask."""
+
+    def load(self, threads):
+        import torch
+
+        self.torch = torch
+        torch.set_num_threads(threads)
+        return torch.__version__
+
+    def prepare(self, kind, path, *numbers):
+        numbers = [int(number) for number in numbers]
+        values = self.torch.from_numpy(np.fromfile(path, dtype=np.float32))
+        if kind != "attention":
+            x = values.view(*numbers)
+            return kind, x, self.torch.empty_like(x)
+        batch, heads, length, dim, causal, *lengths = numbers
+        mask = None
+        if lengths:
+            mask = self.torch.zeros(batch, 1, 1, length)
+            mask[self.torch.arange(length) >= self.torch.tensor(lengths)[:, None, None, None]] = float("-inf")
+        return kind, values.view(3, batch, heads, length, dim), mask, bool(causal)
+
+    def run(self, op):
+        torch = self.torch
+        with torch.inference_mode():
+            if op[0] == "softmax":
+                return torch.softmax(op[1], -1, out=op[2])
+            if op[0] == "gelu":
+                return torch._C._nn.gelu(op[1], out=op[2])
+            return torch.nn.functional.scaled_dot_product_attention(*op[1], attn_mask=op[2], is_causal=op[3])
+
+    def hidden(self, output):
+        return output.numpy()
+
+
 RUNTIMES = {"torch": Torch, "torch-packed": TorchPacked, "onnxruntime": OnnxRuntime, "openvino": OpenVino,
             "ctranslate2": CTranslate2}
 
@@ -153,12 +189,15 @@ class Worker:
     def __init__(self, runtime):
         self.runtime, self.cases, self.outputs = runtime, {}, {}
 
-    def load(self, folder, threads):
-        return self.runtime.load(folder, int(threads))
+    def load(self, *arguments):
+        return self.runtime.load(*arguments[:-1], int(arguments[-1]))
 
     def case(self, name, path):
         lengths, ids = work.read_case(path)
         self.cases[name] = lengths, self.runtime.prepare(lengths, ids)
+
+    def op(self, name, *words):
+        self.cases[name] = None, self.runtime.prepare(*words)
 
     def run(self, name, count):
         inputs, seconds = self.cases[name][1], []
@@ -172,7 +211,7 @@ class Worker:
     def output(self, name, path):
         lengths = self.cases[name][0]
         hidden = self.runtime.hidden(self.outputs[name])
-        if hidden.ndim == 3:
+        if lengths and hidden.ndim == 3:
             hidden = hidden[np.arange(hidden.shape[1]) < np.array(lengths)[:, None]]
         np.ascontiguousarray(hidden, dtype=np.float32).tofile(path)
 
@@ -181,7 +220,7 @@ class Worker:
 
 
 def main():
-    worker = Worker(RUNTIMES[sys.argv[1]]())
+    worker = Worker({**RUNTIMES, "torch-ops": TorchOps}[sys.argv[1]]())
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
     for line in sys.stdin:
