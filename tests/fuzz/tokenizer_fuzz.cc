@@ -15,7 +15,7 @@ void use(TokenizerParts parts) {
     const Status status = caught([&] {
       TokenizerScratch scratch;
       std::vector<int32_t> ids;
-      data.encode(text, scratch, ids);
+      data.encode(text, scratch, SIZE_MAX, ids);
       for (const int32_t id : ids) {
         if (id < 0 || id >= limit) __builtin_trap();
       }

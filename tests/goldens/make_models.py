@@ -5,8 +5,8 @@
     VENV/bin/python tests/goldens/make_models.py tests/data/models
 
 One directory a family: config.json, model.safetensors with the tensors of the encoder and of all heads, expected.safetensors with
-ids, lengths and outputs. Weights have std 1 / sqrt(fan_in), query and key twice that, so that attention is far from uniform; biases,
-gains and tables are random too. Each ingredient is altered in turn, and some output must move by more than 1e-3.
+ids, lengths and outputs. Weights have std 1 / sqrt(fan_in), query and key twice that, so that attention is far from uniform;
+biases, gains and tables are random too. Each ingredient is altered in turn, and some output must move by more than 1e-3.
 """
 import copy
 import json
@@ -232,8 +232,8 @@ def published(case, drop=(), **keys):
     """The keys of config.json that the family reads, as a published file has them."""
     config = json.loads(case.config.to_json_string(use_diff=False))
     known = ["vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act",
-             "max_position_embeddings", "type_vocab_size", "layer_norm_eps", "pad_token_id", "model_type", "dim", "n_layers", "n_heads",
-             "hidden_dim", "activation", "relative_attention_num_buckets"]
+             "max_position_embeddings", "type_vocab_size", "layer_norm_eps", "pad_token_id", "model_type", "dim", "n_layers",
+             "n_heads", "hidden_dim", "activation", "relative_attention_num_buckets"]
     out = {key: config[key] for key in known if key in config and key not in drop}
     out["architectures"] = [case.stem + "Model"]
     out["id2label"] = {str(i): name for i, name in enumerate(["no", "yes", "maybe"])}
@@ -241,8 +241,8 @@ def published(case, drop=(), **keys):
 
 
 def make_bert(root):
-    case = Case("bert", "Bert", dict(vocab_size=120, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=64,
-                                     max_position_embeddings=310), seed=1)
+    case = Case("bert", "Bert", dict(vocab_size=120, hidden_size=32, num_hidden_layers=3, num_attention_heads=4,
+                                     intermediate_size=64, max_position_embeddings=310), seed=1)
     base = case.outputs()
     check_ingredients(case, base, {
         "eps 1e-5 for 1e-12": dict(eps=1e-5),
@@ -251,7 +251,8 @@ def make_bert(root):
         "positions from 1": dict(position_shift=1),
     })
     # The keys that have the defaults of the class are left out.
-    write(root, "bert", published(case, drop=["layer_norm_eps", "hidden_act", "type_vocab_size"]), case.weights, expected(case, base))
+    config = published(case, drop=["layer_norm_eps", "hidden_act", "type_vocab_size"])
+    write(root, "bert", config, case.weights, expected(case, base))
     for name, dtype in [("bert_f16", torch.float16), ("bert_bf16", torch.bfloat16)]:
         rounded = {key: value.to(dtype) for key, value in case.weights.items()}
         wide = {key: value.float() for key, value in rounded.items()}
@@ -277,8 +278,8 @@ def shifted(weights, key):
 def make_roberta(root):
     # A padding id of 3 tells the offset of positions from the usual one.
     case = Case("roberta", "Roberta", dict(vocab_size=120, hidden_size=32, num_hidden_layers=3, num_attention_heads=2,
-                                           intermediate_size=64, max_position_embeddings=304, type_vocab_size=1, layer_norm_eps=1e-5,
-                                           pad_token_id=3), seed=34, pad=3, types=1)
+                                           intermediate_size=64, max_position_embeddings=304, type_vocab_size=1,
+                                           layer_norm_eps=1e-5, pad_token_id=3), seed=34, pad=3, types=1)
     base = case.outputs()
     check_ingredients(case, base, {
         "eps 1e-12 for 1e-5": dict(eps=1e-12),
@@ -289,8 +290,9 @@ def make_roberta(root):
 
 
 def make_mpnet(root):
-    case = Case("mpnet", "MPNet", dict(vocab_size=120, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-                                       max_position_embeddings=302, layer_norm_eps=1e-5), seed=4, pad=1, types=0)
+    case = Case("mpnet", "MPNet", dict(vocab_size=120, hidden_size=48, num_hidden_layers=2, num_attention_heads=4,
+                                       intermediate_size=64, max_position_embeddings=302, layer_norm_eps=1e-5),
+                seed=4, pad=1, types=0)
     base = case.outputs()
     check_ingredients(case, base, {
         "eps 1e-12 for 1e-5": dict(eps=1e-12),
@@ -309,7 +311,9 @@ def make_modernbert(root):
                                                  pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2,
                                                  rope_parameters=rope, classifier_pooling="mean"), seed=6, types=0, gain=0.7)
     base = case.outputs()
-    swap = {key: torch.roll(value, value.shape[0] // 2, 0) for key, value in case.weights.items() if key.endswith("mlp.Wi.weight")}
+    halves = [key for key in case.weights if key.endswith("mlp.Wi.weight")]
+    swap = {key: torch.roll(case.weights[key], case.weights[key].shape[0] // 2, 0) for key in halves}
+
     def based(kind, theta):
         return dict(rope, **{kind: dict(rope[kind], rope_theta=theta)})
     check_ingredients(case, base, {
@@ -324,6 +328,7 @@ def make_modernbert(root):
         "classifier on the first token": dict(config=altered(case.config, classifier_pooling="cls")),
     })
     arrays = expected(case, base)
+    ids = case.ids
     case.ids = [torch.randint(5, 120, (LONG,), generator=case.generator)]
     long = case.outputs(suffixes=["Model"])["hidden"]
     rows = list(range(0, LONG, 23)) + [LONG - 1]
@@ -331,8 +336,19 @@ def make_modernbert(root):
                "long_hidden": long[rows].numpy().astype(np.float32), "long_hidden_mean": long.mean(0).numpy()}
     config = published(case, hidden_activation="gelu", norm_eps=1e-5, local_attention=16, classifier_pooling="mean")
     write(root, "modernbert", dict(config, layer_types=case.config.layer_types, rope_parameters=rope), case.weights, arrays)
+    rounded = {key: value.to(torch.bfloat16) for key, value in case.weights.items()}
+    wide = {key: value.float() for key, value in rounded.items()}
+    case.ids = ids
+    write(root, "modernbert_bf16", dict(config, layer_types=case.config.layer_types, rope_parameters=rope), rounded,
+          expected(case, case.outputs(wide)))
     old = dict(config, global_attn_every_n_layers=3, global_rope_theta=160000.0, local_rope_theta=10000.0)
     (root / "modernbert" / "config_old.json").write_text(json.dumps(old, indent=1) + "\n")
+
+
+def swapped(weights):
+    """gate_proj and up_proj in each other's place."""
+    other = {key: key.replace("gate_proj", "up_proj") for key in weights if "gate_proj" in key}
+    return {a: weights[b] for pair in other.items() for a, b in (pair, pair[::-1])}
 
 
 NOMIC_OLD = [("layers.", "encoder.layers."), ("embeddings.LayerNorm", "emb_ln"), ("self_attn.o_proj", "attn.out_proj"),
@@ -354,7 +370,7 @@ def old_spelling(weights, names, fused):
             value = torch.cat([weights[key.replace(first, p)] for p in fused[part]])
             key = key.replace(first, part)
         for new, old in names:
-            key = old + key[len(new):] if new == "layers." and key.startswith(new) else key if new == "layers." else key.replace(new, old)
+            key = key.replace(new, old)
         out[key] = value
     return out
 
@@ -364,8 +380,7 @@ def make_nomic(root):
     case = Case("nomic_bert", "NomicBert", dict(vocab_size=120, hidden_size=48, num_hidden_layers=2, num_attention_heads=3,
                                                 intermediate_size=64, max_position_embeddings=400, rope_parameters=rope), seed=6)
     base = case.outputs()
-    swap = {key: case.weights[key.replace("gate_proj", "up_proj") if "gate" in key else key.replace("up_proj", "gate_proj")]
-            for key in case.weights if "gate_proj" in key or "up_proj" in key}
+    swap = swapped(case.weights)
     check_ingredients(case, base, {
         "eps 1e-5 for 1e-12": dict(eps=1e-5),
         "GELU for SiLU": dict(config=altered(case.config, hidden_act="gelu")),
@@ -375,8 +390,8 @@ def make_nomic(root):
     })
     native = published(case, rope_parameters=rope)
     write(root, "nomic_bert_native", native, case.weights)
-    old = {"model_type": "nomic_bert", "architectures": native["architectures"], "id2label": native["id2label"], "vocab_size": 120,
-           "n_embd": 48, "n_layer": 2, "n_head": 3, "n_inner": 64, "n_positions": 400, "type_vocab_size": 2,
+    old = {"model_type": "nomic_bert", "architectures": native["architectures"], "id2label": native["id2label"],
+           "vocab_size": 120, "n_embd": 48, "n_layer": 2, "n_head": 3, "n_inner": 64, "n_positions": 400, "type_vocab_size": 2,
            "layer_norm_epsilon": 1e-12, "activation_function": "swiglu", "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0,
            "rotary_emb_interleaved": False, "rotary_scaling_factor": None, "qkv_proj_bias": False, "mlp_fc1_bias": False,
            "mlp_fc2_bias": False, "prenorm": False, "causal": False, "use_rms_norm": False, "parallel_block": False}
@@ -388,12 +403,12 @@ def make_gte(root):
     ntk = {"rope_type": "ntk", "rope_theta": 20000.0, "factor": 2.5}
     linear = {"rope_type": "linear", "rope_theta": 160000.0, "factor": 2.0}
     plain = {"rope_type": "default", "rope_theta": 160000.0}
-    case = Case("gte", "Gte", dict(vocab_size=120, hidden_size=48, num_hidden_layers=2, num_attention_heads=3, intermediate_size=64,
-                                   max_position_embeddings=400, type_vocab_size=1, rope_parameters=plain), seed=7, pad=1, types=1)
+    case = Case("gte", "Gte", dict(vocab_size=120, hidden_size=48, num_hidden_layers=2, num_attention_heads=3,
+                                   intermediate_size=64, max_position_embeddings=400, type_vocab_size=1,
+                                   rope_parameters=plain), seed=7, pad=1, types=1)
     base = case.outputs(rope=ntk)
     case.rope = ntk
-    swap = {key: case.weights[key.replace("gate_proj", "up_proj") if "gate" in key else key.replace("up_proj", "gate_proj")]
-            for key in case.weights if "gate_proj" in key or "up_proj" in key}
+    swap = swapped(case.weights)
     check_ingredients(case, base, {
         "eps 1e-5 for 1e-12": dict(eps=1e-5),
         "GELU by tanh": dict(config=altered(case.config, hidden_act="gelu_new")),

@@ -5,6 +5,10 @@ The package mixes tables of several Unicode versions (each of its parts brings i
 point at a time, instead of being derived from one version.  Needs: pip install tokenizers unicodedata2.
     make_unicode_tables.py > runtime/model/tokenizer/unicode_tables.inc
 """
+
+import struct
+import unicodedata
+
 import tokenizers
 import unicodedata2
 from tokenizers import Regex, normalizers, pre_tokenizers
@@ -30,16 +34,28 @@ def removed_by(normalize):
     return lambda s: normalize("a" + s) == "a"
 
 
+def joins():
+    """Whether a character belongs to the grapheme cluster of the one before it: a character map that knows "A" only drops it."""
+    units = [0] * 1024
+    units[0] = 256 << 10  # offset to the children
+    units[256 ^ 0x41] = 0x41 | 1 << 8 | 512 << 10  # label, has a leaf, offset to it
+    replacement = b"a\0"
+    units[256 ^ 0x41 ^ 512] = 0  # place of the replacement
+    blob = struct.pack("<I1024I", 4096, *units) + replacement
+    normalize = normalizers.Precompiled(blob).normalize_str
+    return lambda s: normalize("A" + s) == "a"
+
+
 def left_alone(normalize):
     """Characters that Unicode orders, decomposes or composes, and the package's older tables do not."""
-    composed_second = set()
+    composed_first = set()
     for c in CODE_POINTS:
         parts = unicodedata2.decomposition(chr(c)).split()
         if len(parts) == 2 and not parts[0].startswith("<") and normalize["NFD"](chr(c)) == chr(c):
-            composed_second.add(chr(int(parts[1], 16)))
+            composed_first.add(chr(int(parts[0], 16)))
 
     def test(s):
-        if s in composed_second or unicodedata2.normalize("NFKD", s) != normalize["NFKD"](s):
+        if s in composed_first or unicodedata2.normalize("NFKD", s) != normalize["NFKD"](s):
             return True
         order = unicodedata2.combining(s)
         if order == 0:
@@ -83,10 +99,21 @@ def main():
     exceptions = [(c, [ord(x) for x in lower(chr(c))]) for c in CODE_POINTS if lower(chr(c)) != chr(c).lower()]
     assert all(len(to) == 1 for _, to in exceptions) and lower("\u0130") == "i\u0307"
 
+    joined = joins()
+    marks = [
+        c
+        for c in CODE_POINTS
+        if joined(chr(c)) and unicodedata2.category(chr(c))[0] == "M" and unicodedata.category(chr(c)) == "Cn"
+    ]
+
     print(f"// Made by tests/model/make_unicode_tables.py from tokenizers {tokenizers.__version__}.")
     print("// From this code point on, to the next: these classes. first << 11 | classes.")
     print("constexpr uint32_t kClassRuns[] = {")
     wrap([f"0x{first << 11 | mask:x}" for first, mask in runs])
+    print("};")
+    print("// Characters that extend a grapheme cluster and that Unicode 14 does not have.")
+    print("constexpr uint32_t kNewerMarks[] = {")
+    wrap([f"0x{c:x}" for c in marks])
     print("};")
     print("// Lowercase of letters that Unicode 14 does not have.")
     print("constexpr uint32_t kNewerLowercase[][2] = {")

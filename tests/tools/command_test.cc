@@ -16,12 +16,12 @@ TEST(Command, AloneTellsHowToUseIt) {
   EXPECT_EQ(alone.exit, 0);
   EXPECT_EQ(alone.err, "");
   EXPECT_TRUE(contains(alone.out, "Examples:\n  saccade demo"));
-  EXPECT_LE(std::count(alone.out.begin(), alone.out.end(), '\n'), 14);
+  EXPECT_LE(std::count(alone.out.begin(), alone.out.end(), '\n'), 17);
 }
 
 TEST(Command, HelpAndVersion) {
-  for (const char* command :
-       {"", "demo", "info", "bench", "bench encoder", "bench attention", "bench matmul", "bench softmax", "bench peak"}) {
+  for (const char* command : {"", "demo", "info", "embed", "rerank", "similarity", "tokenize", "inspect", "bench",
+                              "bench encoder", "bench attention", "bench matmul", "bench softmax", "bench peak"}) {
     const Outcome help = run_command(std::string(command) + " --help");
     EXPECT_EQ(help.exit, 0) << command;
     EXPECT_EQ(help.err, "") << command;
@@ -57,6 +57,19 @@ TEST(Command, WrongUseIsExitCode2WithOneLine) {
                                 "bench encoder --lengths 99999999999999999999",
                                 "bench encoder --lengths 5 --lengths-file /dev/null",
                                 "bench encoder --repeat 0",
+                                "bench encoder --shape minilm --model /tmp",
+                                "embed",
+                                "embed /tmp /nonexistent/texts.txt",
+                                "embed /tmp /dev/null extra",
+                                "embed /tmp --pooling median",
+                                "embed /tmp --format xml",
+                                "embed /tmp --normalize --no-normalize",
+                                "embed /tmp --max-batch-tokens 0",
+                                "embed /tmp --threads 0",
+                                "rerank /tmp /dev/null",
+                                "similarity",
+                                "tokenize",
+                                "inspect /tmp extra",
                                 "bench matmul --rows 0",
                                 "bench attention --head-dim 1.5"}) {
     const Outcome outcome = run_command(arguments);

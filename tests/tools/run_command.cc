@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,10 +21,12 @@ std::string shell_line(const std::string& arguments, const std::string& environm
   return "exec env -u SACCADE_FORCE_ISA -u SACCADE_NUM_THREADS -u NO_COLOR " + environment + " " + prefix + " " + arguments;
 }
 
-int exit_code(pid_t child) {
+void wait_for(pid_t child, Outcome& outcome) {
   int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  rusage usage = {};
+  wait4(child, &status, 0, &usage);
+  outcome.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  outcome.peak_rss_bytes = int64_t{usage.ru_maxrss} * 1024;
 }
 
 [[noreturn]] void become(const std::string& line) {
@@ -32,12 +35,12 @@ int exit_code(pid_t child) {
   _exit(127);
 }
 
-// Reads both pipes to their end; `first_error_line` is called once, when stderr holds a whole line.
-void collect(int out, int err, Outcome& outcome, std::function<void()> first_error_line) {
+// Reads both pipes to their end; sends SIGINT once, when `ready` says so.
+void collect(int out, int err, pid_t child, std::function<bool(const Outcome&)> ready, Outcome& outcome) {
   std::array<pollfd, 2> fds = {{{out, POLLIN, 0}, {err, POLLIN, 0}}};
   std::string* const texts[] = {&outcome.out, &outcome.err};
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-    if (poll(fds.data(), fds.size(), -1) < 0) continue;
+    if (poll(fds.data(), fds.size(), ready ? 20 : -1) < 0) continue;
     for (size_t i = 0; i < fds.size(); ++i) {
       if (fds[i].fd < 0 || fds[i].revents == 0) continue;
       char buffer[4096];
@@ -49,14 +52,14 @@ void collect(int out, int err, Outcome& outcome, std::function<void()> first_err
         fds[i].fd = -1;
       }
     }
-    if (first_error_line && outcome.err.find('\n') != std::string::npos) {
-      first_error_line();
-      first_error_line = nullptr;
+    if (ready && ready(outcome)) {
+      kill(child, SIGINT);
+      ready = nullptr;
     }
   }
 }
 
-Outcome run_with_pipes(const std::string& line, bool interrupt) {
+Outcome run_with_pipes(const std::string& line, std::function<bool(const Outcome&)> ready) {
   Outcome outcome;
   int out[2], err[2];
   if (pipe(out) != 0 || pipe(err) != 0) return outcome;
@@ -69,8 +72,8 @@ Outcome run_with_pipes(const std::string& line, bool interrupt) {
   }
   close(out[1]);
   close(err[1]);
-  collect(out[0], err[0], outcome, interrupt ? std::function<void()>([child] { kill(child, SIGINT); }) : nullptr);
-  outcome.exit = exit_code(child);
+  collect(out[0], err[0], child, std::move(ready), outcome);
+  wait_for(child, outcome);
   return outcome;
 }
 
@@ -93,10 +96,15 @@ nlohmann::json Outcome::json() const {
 }
 
 Outcome run_command(const std::string& arguments, const std::string& environment) {
-  return run_with_pipes(shell_line(arguments, environment), false);
+  return run_with_pipes(shell_line(arguments, environment), nullptr);
 }
 
-Outcome run_and_interrupt(const std::string& arguments) { return run_with_pipes(shell_line(arguments, ""), true); }
+Outcome run_and_interrupt(const std::string& arguments, std::function<bool(const Outcome&)> ready) {
+  return run_with_pipes(shell_line(arguments, ""), std::move(ready));
+}
+Outcome run_and_interrupt(const std::string& arguments) {
+  return run_and_interrupt(arguments, [](const Outcome& outcome) { return outcome.err.find('\n') != std::string::npos; });
+}
 
 Outcome run_on_terminal(const std::string& arguments, const std::string& environment) {
   Outcome outcome;
@@ -107,7 +115,7 @@ Outcome run_on_terminal(const std::string& arguments, const std::string& environ
   for (ssize_t count = 0; (count = read(terminal, buffer, sizeof buffer)) > 0;)
     outcome.out.append(buffer, static_cast<size_t>(count));
   close(terminal);
-  outcome.exit = exit_code(child);
+  wait_for(child, outcome);
   return outcome;
 }
 

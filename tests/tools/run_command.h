@@ -10,6 +10,7 @@ namespace saccade::test {
 struct Outcome {
   int exit = -1;  // 128 + signal when a signal ended it
   std::string out, err;
+  int64_t peak_rss_bytes = 0;
   // The JSON document on stdout; a test failure and null when there is none.
   nlohmann::json json() const;
 };
@@ -20,6 +21,8 @@ Outcome run_command(const std::string& arguments, const std::string& environment
 Outcome run_on_terminal(const std::string& arguments, const std::string& environment);
 // The same, with SIGINT sent when the first line has arrived on stderr.
 Outcome run_and_interrupt(const std::string& arguments);
+// The same, with SIGINT sent when `ready` says so; it is asked often.
+Outcome run_and_interrupt(const std::string& arguments, std::function<bool(const Outcome&)> ready);
 
 // ISAs of this build that the CPU supports, and those that it lacks, as `saccade info` names them.
 std::vector<std::string> supported_isas();

@@ -93,7 +93,7 @@ struct EncodeOptions {
   std::optional<std::string> prompt = {};       // text put before each text; wins over prompt_name. "" : none
   bool truncate = false;                    // cut what is longer than max_tokens, special tokens kept; else it is out_of_range
   int64_t max_tokens = 0;                   // a shorter limit than the model's; 0: the model's
-  int64_t max_batch_tokens = 16384;         // most tokens of one run; a longer text runs alone
+  int64_t max_batch_tokens = 8192;          // most tokens of one run; a longer text runs alone
   std::optional<bool> sigmoid = {};         // scores of pairs: none: as published
   const std::atomic<bool>* stop = nullptr;  // set by anyone to end with cancelled
   std::function<void(int64_t done, int64_t total)> progress = nullptr;  // texts; called by the calling thread after each run

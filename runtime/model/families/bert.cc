@@ -6,7 +6,7 @@ inline namespace v0 {
 
 void build_bert(Builder& builder) {
   expect_value(builder.json, "position_embedding_type", {"absolute"});
-  expect_value(builder.json, "is_decoder", false);
+  expect_flag(builder.json, "is_decoder", false);
   const Config config = read_config(builder.json, {});
   describe(builder, config);
   post_norm_layers(builder, config, embeddings(builder, config, kBertEmbeddings), kBertLayer);

@@ -39,11 +39,11 @@ void build_gte(Builder& builder) {
   const Json& json = builder.json;
   expect_value(json, "position_embedding_type", {"rope"});
   expect_value(json, "layer_norm_type", {"layer_norm"});
-  expect_value(json, "logn_attention_scale", false);
+  expect_flag(json, "logn_attention_scale", false);
   const Config config = read_config(json, {.vocabulary = 250048, .positions = 8192, .types = 1, .padding_id = 1});
   describe(builder, config);
   const RopeOptions rope =
-      read_rope(find_any(json, {"rope_scaling", "rope_parameters"}), json.number_or("rope_theta", 160000), config);
+      read_rope(find_any(json, {"rope_scaling", "rope_parameters"}), positive_or(json, "rope_theta", 160000), config);
   post_norm_layers(builder, config, embeddings(builder, config, kEmbeddings), kLayer, {.rope = rope});
   add_head(builder, config, kHeads);
 }

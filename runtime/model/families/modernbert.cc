@@ -38,7 +38,7 @@ std::vector<bool> full_layers(const Json& json, int64_t layers) {
 AttentionKind attention_kind(const Json& json, const Config& config, bool full) {
   const Json kinds = json.find("rope_parameters");
   const Json parameters = kinds ? kinds.find(full ? "full_attention" : "sliding_attention") : json.find("rope_scaling");
-  const double theta = full ? json.number_or("global_rope_theta", 160000) : json.number_or("local_rope_theta", 10000);
+  const double theta = full ? positive_or(json, "global_rope_theta", 160000) : positive_or(json, "local_rope_theta", 10000);
   AttentionKind kind{.rope = read_rope(parameters, theta, config)};
   if (!full) {
     const int64_t side = json.integer_or("local_attention", 128, 0, INT32_MAX) / 2;

@@ -35,10 +35,10 @@ constexpr LayerNames kLayer = {
 void refuse_variants(const Json& json) {
   for (const char* key : {"qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "prenorm", "use_rms_norm", "causal", "parallel_block",
                           "rotary_emb_interleaved"}) {
-    expect_value(json, key, false);
+    expect_flag(json, key, false);
   }
-  for (const char* key : {"num_experts", "moe_every_n_layers"}) expect_value(json, key, 0.0);
-  expect_value(json, "rotary_emb_fraction", 1.0);
+  for (const char* key : {"num_experts", "moe_every_n_layers"}) expect_number(json, key, 0.0);
+  expect_number(json, "rotary_emb_fraction", 1.0);
   expect_value(json, "activation_function", {"swiglu"});
 }
 
@@ -53,7 +53,7 @@ void build_nomic_bert(Builder& builder) {
     config.positions = std::min(config.positions, json.integer_or("max_trained_positions", 2048, 1, INT32_MAX));
   }
   describe(builder, config);
-  const RopeOptions rope = read_rope(json.find("rope_parameters"), json.number_or("rotary_emb_base", 1000), config);
+  const RopeOptions rope = read_rope(json.find("rope_parameters"), positive_or(json, "rotary_emb_base", 1000), config);
   post_norm_layers(builder, config, embeddings(builder, config, kEmbeddings), kLayer, {.rope = rope});
   add_head(builder, config, bert_heads(config.activation));
 }

@@ -6,7 +6,7 @@ inline namespace v0 {
 
 void build_roberta(Builder& builder) {
   expect_value(builder.json, "position_embedding_type", {"absolute"});
-  expect_value(builder.json, "is_decoder", false);
+  expect_flag(builder.json, "is_decoder", false);
   const Config config = read_config(builder.json, {.vocabulary = 50265, .padding_id = 1});
   describe(builder, config);
   post_norm_layers(builder, config, embeddings(builder, config, kBertEmbeddings, config.padding_id + 1), kBertLayer);

@@ -52,8 +52,8 @@ struct TokenizerScratch {
 struct Tokenizer::Data {
   explicit Data(TokenizerParts from) : parts(std::move(from)) {}
 
-  // Ids of one text, without those of the post-processor.
-  void encode(std::string_view text, TokenizerScratch& scratch, std::vector<int32_t>& ids) const;
+  // Ids of one text, without those of the post-processor; no further than until there are `enough`.
+  void encode(std::string_view text, TokenizerScratch& scratch, size_t enough, std::vector<int32_t>& ids) const;
   // Both texts (`second` may be null), with a scratch that is given back.
   void encode(std::string_view first, const std::string_view* second, const TokenizeOptions& options, Tokens& tokens) const;
 

@@ -187,7 +187,6 @@ constexpr Expression kExpressions[] = {
      make<Cover<llama_end<3>>>},
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)",
      make<Cover<llama_end<3>>>},
-    {R"(\w+|[^\w\s]+)", make<Search<words_end>>},
     {R"(\s+)", make<Search<spaces_end>>},
     {R"(\s)", make_class<kSpace>},
     {R"( {2,})", make<Search<two_blanks_end>>},

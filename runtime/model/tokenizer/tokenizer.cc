@@ -9,12 +9,13 @@
 namespace saccade {
 inline namespace v0 {
 
-void Tokenizer::Data::encode(std::string_view text, TokenizerScratch& scratch, std::vector<int32_t>& ids) const {
+void Tokenizer::Data::encode(std::string_view text, TokenizerScratch& scratch, size_t enough, std::vector<int32_t>& ids) const {
   ids.clear();
   if (!well_formed(text)) text = scratch.repaired = repaired(text);
   scratch.given.clear();
   parts.added.as_given().cut(text, scratch.given);
   for (const TextPart& given : scratch.given) {
+    if (ids.size() >= enough) return;
     if (given.id != TextPart::kText) {
       ids.push_back(given.id);
       continue;
@@ -33,7 +34,10 @@ void Tokenizer::Data::encode(std::string_view text, TokenizerScratch& scratch, s
       words.assign(std::string_view(normalized.text).substr(part.from, part.to - part.from),
                    normalized.at_start && part.from == 0);
       if (parts.pre_tokenizer) parts.pre_tokenizer->apply(words);
-      for (const Word& word : words.words) parts.model->encode(words.view(word), scratch.model, ids);
+      for (const Word& word : words.words) {
+        if (ids.size() >= enough) return;
+        parts.model->encode(words.view(word), scratch.model, ids);
+      }
     }
   }
 }
@@ -42,8 +46,10 @@ void Tokenizer::Data::encode(std::string_view first, const std::string_view* sec
                              Tokens& tokens) const {
   require(options.max_length >= 0, "tokenize: max_length ", options.max_length, " is negative");
   auto scratch = borrow();
-  encode(first, *scratch, scratch->first);
-  if (second != nullptr) encode(*second, *scratch, scratch->second);
+  // Of one text that is cut, what comes behind the limit is not needed. How a pair is cut depends on both lengths.
+  const bool cut = options.truncate && options.max_length > 0 && second == nullptr;
+  encode(first, *scratch, cut ? static_cast<size_t>(options.max_length) + 1 : SIZE_MAX, scratch->first);
+  if (second != nullptr) encode(*second, *scratch, SIZE_MAX, scratch->second);
   parts.post_processor.assemble(scratch->first, second != nullptr ? &scratch->second : nullptr, options, tokens);
   // What a giant text left behind is not kept.
   constexpr size_t kKept = 1 << 20;

@@ -5,6 +5,53 @@
 
 namespace saccade {
 inline namespace v0 {
+namespace {
+
+// Places that no node has yet, each found from any place before it in nearly constant time.
+class FreePlaces {
+ public:
+  // Takes the places of children with these bytes (ascending) and returns their base.
+  uint32_t take(std::string_view bytes) {
+    const auto lowest = static_cast<unsigned char>(bytes.front());
+    // One child fits the first free place. Several give up on the places before `sparse_` once many of them did not fit.
+    constexpr int kTries = 32;
+    uint32_t at = next(std::max<uint32_t>(bytes.size() == 1 ? 1 : sparse_, lowest + 1u));
+    for (int tries = 1; !fits(at - lowest, bytes); ++tries) {
+      at = next(at + 1);
+      if (tries == kTries) sparse_ = at;
+    }
+    for (const char byte : bytes) {
+      const uint32_t place = at - lowest + static_cast<unsigned char>(byte);
+      next_[place] = place + 1;
+    }
+    return at - lowest;
+  }
+
+ private:
+  void grow(size_t size) {
+    while (next_.size() < size) next_.push_back(static_cast<uint32_t>(next_.size()));
+  }
+  uint32_t next(uint32_t at) {
+    grow(at + 1);
+    while (next_[at] != at) {
+      grow(next_[at] + 1);
+      at = next_[at] = next_[next_[at]];
+    }
+    return at;
+  }
+  bool fits(uint32_t base, std::string_view bytes) {
+    grow(base + 256);
+    return std::all_of(bytes.begin(), bytes.end(), [&](char byte) {
+      const uint32_t place = base + static_cast<unsigned char>(byte);
+      return next_[place] == place;
+    });
+  }
+
+  std::vector<uint32_t> next_;  // itself when free, else a place behind it
+  uint32_t sparse_ = 1;
+};
+
+}  // namespace
 
 Trie::Trie(std::vector<Entry> entries) : units_(kPadding) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.first < b.first; });
@@ -14,6 +61,7 @@ Trie::Trie(std::vector<Entry> entries) : units_(kPadding) {
     if (last && !entries[i].first.empty()) entries[kept++] = entries[i];
   }
   entries.resize(kept);
+  size_ = kept;
 
   struct Range {
     uint32_t node;
@@ -22,7 +70,7 @@ Trie::Trie(std::vector<Entry> entries) : units_(kPadding) {
   std::vector<Range> open;
   if (!entries.empty()) open.push_back({kRoot, 0, entries.size(), 0});
   std::string bytes;
-  uint32_t first_free = 1;
+  FreePlaces free;
   while (!open.empty()) {
     Range range = open.back();
     open.pop_back();
@@ -33,7 +81,8 @@ Trie::Trie(std::vector<Entry> entries) : units_(kPadding) {
       if (bytes.empty() || bytes.back() != byte) bytes += byte;
     }
     if (bytes.empty()) continue;
-    const uint32_t base = place(bytes, first_free);
+    const uint32_t base = free.take(bytes);
+    if (base + kPadding > units_.size()) units_.resize(std::max<size_t>(base + kPadding, units_.size() + units_.size() / 2));
     units_[range.node].base = base;
     size_t from = range.from;
     for (const char byte : bytes) {
@@ -46,27 +95,6 @@ Trie::Trie(std::vector<Entry> entries) : units_(kPadding) {
     }
   }
   units_.shrink_to_fit();
-}
-
-// A base for which all these children are free (ascending bytes). Places up to first_free are full, or nearly.
-uint32_t Trie::place(std::string_view bytes, uint32_t& first_free) {
-  const auto lowest = static_cast<unsigned char>(bytes.front());
-  uint32_t at = std::max<uint32_t>(first_free, lowest + 1u);
-  uint32_t taken = 0;
-  for (const uint32_t start = at;; ++at) {
-    if (at + kPadding > units_.size()) units_.resize(std::max<size_t>(at + kPadding, units_.size() + units_.size() / 2));
-    if (units_[at].check != UINT32_MAX) {
-      ++taken;
-      continue;
-    }
-    const uint32_t base = at - lowest;
-    const bool fits = std::all_of(bytes.begin(), bytes.end(),
-                                  [&](char byte) { return units_[base + static_cast<unsigned char>(byte)].check == UINT32_MAX; });
-    if (!fits) continue;
-    // Searches begin behind a stretch that is 95 % full, so that building stays linear.
-    if (taken * 20 >= (at - start + 1) * 19 && at >= first_free) first_free = at;
-    return base;
-  }
 }
 
 int32_t Trie::find(std::string_view key) const {

@@ -19,6 +19,8 @@ class Trie {
   static constexpr uint32_t kRoot = 0;
   static constexpr int32_t kNone = -1;
 
+  size_t size() const { return size_; }  // keys
+
   // Moves node to its child for the byte; false when there is none.
   bool step(uint32_t& node, char byte) const {
     const uint32_t child = units_[node].base + static_cast<unsigned char>(byte);
@@ -39,10 +41,10 @@ class Trie {
     uint32_t check = UINT32_MAX;  // the parent; free or root: no node
     int32_t value = kNone;
   };
-  static constexpr size_t kPadding = 257;  // base + any byte is inside
-  uint32_t place(std::string_view bytes, uint32_t& first_free);
+  static constexpr size_t kPadding = 256;  // base + any byte is inside
 
   std::vector<Unit> units_;
+  size_t size_ = 0;
 };
 
 }  // namespace v0

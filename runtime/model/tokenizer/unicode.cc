@@ -105,6 +105,19 @@ void append_lowercase(char32_t c, std::string& out) {
   }
 }
 
+namespace {
+
+bool is_break(char32_t before, char32_t c, utf8proc_int32_t& state) {
+  if (before < 0x80 && c < 0x80 && before != '\r') return true;
+  if (std::binary_search(std::begin(kNewerMarks), std::end(kNewerMarks), c)) {
+    const auto kind = utf8proc_get_property(static_cast<utf8proc_int32_t>(before))->boundclass;
+    return kind == UTF8PROC_BOUNDCLASS_CR || kind == UTF8PROC_BOUNDCLASS_LF || kind == UTF8PROC_BOUNDCLASS_CONTROL;
+  }
+  return utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(before), static_cast<utf8proc_int32_t>(c), &state);
+}
+
+}  // namespace
+
 size_t grapheme_end(std::string_view text, size_t from) {
   size_t end = from;
   char32_t last = next_char(text, end);
@@ -112,8 +125,7 @@ size_t grapheme_end(std::string_view text, size_t from) {
   while (end < text.size()) {
     size_t behind = end;
     const char32_t c = next_char(text, behind);
-    if (last < 0x80 && c < 0x80 && last != '\r') break;
-    if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(last), static_cast<utf8proc_int32_t>(c), &state)) break;
+    if (is_break(last, c, state)) break;
     last = c;
     end = behind;
   }

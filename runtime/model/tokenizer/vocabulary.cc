@@ -32,11 +32,6 @@ Vocabulary::Vocabulary(const std::vector<std::pair<std::string_view, int64_t>>& 
     if (token.empty()) empty_ = static_cast<int32_t>(id);
   }
   trie_ = Trie(std::move(keys));
-  std::vector<std::string_view> different;
-  different.reserve(entries.size());
-  for (const auto& entry : entries) different.push_back(entry.first);
-  std::sort(different.begin(), different.end());
-  entries_ = static_cast<int32_t>(std::unique(different.begin(), different.end()) - different.begin());
 }
 
 std::string_view Vocabulary::token(int32_t id) const {

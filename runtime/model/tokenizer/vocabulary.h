@@ -20,18 +20,17 @@ class Vocabulary {
   Vocabulary(Vocabulary&&) noexcept = default;  // the text does not move with it: it lies on the heap
   Vocabulary& operator=(Vocabulary&&) noexcept = default;
 
-  int32_t size() const { return static_cast<int32_t>(tokens_.size()); }                            // largest id + 1
-  int32_t entries() const { return entries_; }                                                     // different tokens
-  int32_t id(std::string_view token) const { return token.empty() ? empty_ : trie_.find(token); }  // Trie::kNone: none
-  std::string_view token(int32_t id) const;                                                        // empty when there is none
-  const Trie& trie() const { return trie_; }                                                       // token -> id
+  int32_t size() const { return static_cast<int32_t>(tokens_.size()); }                             // largest id + 1
+  int32_t entries() const { return static_cast<int32_t>(trie_.size()) + (empty_ != Trie::kNone); }  // different tokens
+  int32_t id(std::string_view token) const { return token.empty() ? empty_ : trie_.find(token); }   // Trie::kNone: none
+  std::string_view token(int32_t id) const;                                                         // empty when there is none
+  const Trie& trie() const { return trie_; }                                                        // token -> id
 
  private:
   std::vector<char> text_;
   std::vector<std::pair<size_t, size_t>> tokens_;  // place and length in text_, by id
   Trie trie_;
   int32_t empty_ = Trie::kNone;  // id of the token ""
-  int32_t entries_ = 0;
 };
 
 }  // namespace v0
