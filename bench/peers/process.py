@@ -15,8 +15,9 @@ class Process:
         environment.update(OMP_NUM_THREADS=str(threads), TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
         self.log = log
         with open(log, "w", encoding="utf-8") as errors:
+            # A group of its own: Ctrl-C is for the driver, which ends its workers.
             self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
-                                          env=environment)
+                                          env=environment, process_group=0)
 
     def ask(self, *words):
         """One command; the words of its answer."""
