@@ -86,6 +86,8 @@ def main():
                 run_rows(group, cases, result, options)
     except KeyboardInterrupt:
         rounds.say("interrupted: the rows so far are kept")
+    if not result["rows"] + result["ops"]:
+        sys.exit("bench/peers/run: no row was finished")
     for name in "json", "md", "html":
         rounds.say(os.path.join(options.out, f"results.{name}"))
 
