@@ -65,11 +65,15 @@ void load_weights(PlanData& plan, const GraphData& graph, bool release) {
   for (Step& step : plan.steps) {
     for (Section& section : step.sections) sections.push_back(&section), linears.push_back(section.node);
   }
+  // The graph alone holds what is packed, so that each weight can go as soon as it is.
+  for (Node& node : plan.nodes) {
+    if (node.weight) node.weight->owner.reset();
+  }
   if (plan.backend) {
     const auto prepared = store.prepare(graph, linears, plan.backend, *plan.table);
     for (size_t i = 0; i < sections.size(); ++i) sections[i]->prepared = prepared[i], plan.weight_bytes += prepared[i]->bytes();
   } else {
-    const auto packed = store.pack(graph, linears, *plan.table);
+    const auto packed = store.pack(graph, linears, *plan.table, release);
     std::vector<const PackedWeight*> counted;
     for (size_t i = 0; i < sections.size(); ++i) {
       sections[i]->packed = packed[i];
@@ -79,9 +83,6 @@ void load_weights(PlanData& plan, const GraphData& graph, bool release) {
     }
   }
   if (release) store.release(graph, linears);
-  for (Node& node : plan.nodes) {
-    if (node.weight) node.weight->owner.reset();  // a plan needs its panels alone
-  }
   for (const Step& step : plan.steps) {
     if (step.kind != StepKind::kEmbedding) continue;
     for (size_t i = 0; i < plan.node(step).lookups.size(); ++i) {

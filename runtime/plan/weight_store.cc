@@ -92,7 +92,7 @@ void WeightStore::check_source(int32_t node, const Weight& weight) const {
 }
 
 std::vector<const PackedWeight*> WeightStore::pack(const GraphData& graph, std::span<const int32_t> linears,
-                                                   const kernels::KernelTable& table) {
+                                                   const kernels::KernelTable& table, bool release_each) {
   std::vector<const PackedWeight*> result;
   std::vector<std::pair<Packed*, int32_t>> missing;
   std::vector<std::unique_ptr<Packed>> added;
@@ -139,6 +139,7 @@ std::vector<const PackedWeight*> WeightStore::pack(const GraphData& graph, std::
                        .panel_end = (static_cast<size_t>(weight.out) + table.nr - 1) / table.nr});
     packed->panels.panels = panels;
     at += packed->panels.bytes;
+    if (release_each) release(graph, packed->nodes);
   }
   blocks_.push_back(std::move(block));
   for (auto& entry : added) packed_.push_back(std::move(entry));

@@ -27,9 +27,10 @@ class WeightStore {
   std::mutex mutex;
 
   // Panels of the weights of these linear nodes, in their order. What is missing is packed into one new mapping. Fails with
-  // unsupported for a weight that was released and never packed for this ISA.
+  // unsupported for a weight that was released and never packed for this ISA. `release_each`: a weight is released as soon as it
+  // is packed, so that a whole model never lies in memory twice.
   std::vector<const PackedWeight*> pack(const GraphData& graph, std::span<const int32_t> linears,
-                                        const kernels::KernelTable& table);
+                                        const kernels::KernelTable& table, bool release_each);
 
   std::vector<std::shared_ptr<const PreparedLinear>> prepare(const GraphData& graph, std::span<const int32_t> linears,
                                                              const std::shared_ptr<LinearBackend>& backend,
