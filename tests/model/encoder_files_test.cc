@@ -158,7 +158,7 @@ TEST(EncoderFiles, BrokenDirectoriesAreNamed) {
     expect_error(Encoder::load(directory.path()).status(), code, message);
   };
   expect_error(Encoder::load("/nonexistent/model").status(), Code::kNotFound, {"/nonexistent/model"});
-  expect_error(Encoder::load("").status(), Code::kNotFound, {"no directory"});
+  expect_error(Encoder::load("").status(), Code::kNotFound, {"not a directory"});
   for (const char* file : {"config.json", "model.safetensors", "vocab.txt"}) {
     const ModelDirectory directory;
     directory.remove(file);
