@@ -30,15 +30,15 @@ constexpr const char* kDocuments[] = {
         "prepend_scheme": "first"}]}, "model": {"type": "Unigram", "unk_id": 0, "byte_fallback": true, "vocab":
         [["<unk>", 0], ["▁", -2], ["a", -3], ["ab", -3.5], ["▁a", -4], ["<0xC3>", -9], ["<0xA9>", -9], ["中", -5], ["ba",
         -3.25]]}})",
-    R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "behavior": "Isolated", "invert":
+    (R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "behavior": "Isolated", "invert":
         false, "pattern": {"Regex":
         "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+)"
-    R"(|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+     R"(|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
         {"type": "Split", "behavior": "MergedWithNext", "invert": true, "pattern": {"Regex": "\\s+"}},
         {"type": "Split", "behavior": "MergedWithPrevious", "invert": false, "pattern": {"String": "a"}}]}, "model":
         {"type": "BPE", "unk_token": "u", "continuing_subword_prefix": "#", "end_of_word_suffix": "$", "byte_fallback":
         true, "merges": [["a", "#b"], ["ab", "#a$"]], "vocab": {"u": 0, "a": 1, "#b": 2, "ab": 3, "#a$": 4, "aba$": 5,
-        "<0x0A>": 6}}})",
+        "<0x0A>": 6}}})"),
 };
 
 const Tokenizer::Data& tokenizer(size_t index) {
