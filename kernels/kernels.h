@@ -18,9 +18,10 @@ namespace saccade::kernels {
 
 // ---------------------------------------------------------------------------------------------------------------- matmul
 
-// Weight panels: panels[p][i][j] = w[i * in_stride + (p * nr + j) * out_stride] for p in [panel_begin, panel_end), i < in, j <
-// nr; zero where p * nr + j >= out. Both weight layouts are a pair of strides: [in][out] has in_stride = stride and out_stride =
-// 1, [out][in] has in_stride = 1 and out_stride = stride. `panels` is 64-byte aligned and is the address of panel 0.
+// Weight panels, for p in [panel_begin, panel_end), i < in, j < nr; zero where p * nr + j >= out:
+//   panels[p][i][j] = w[i * in_stride + (p * nr + j) * out_stride]
+// Both weight layouts are a pair of strides: [in][out] has in_stride = stride and out_stride = 1, [out][in] has in_stride = 1
+// and out_stride = stride. `panels` is 64-byte aligned and is the address of panel 0.
 struct PackWeightArgs {
   const float* w = nullptr;
   size_t in = 0, out = 0;
@@ -33,15 +34,17 @@ struct PackWeightArgs {
 enum class Unary : uint8_t { kIdentity, kRelu, kGeluErf, kGeluTanh, kSilu, kTanh, kSigmoid, kErf, kExp2 };
 
 // y = x W, then epilogue:
-//   t[r][j]   = sum_i a[r * a_stride + i] * w[i][j], i < k, rows r < rows, columns j of the panels [panel_begin, panel_end), j <
-//   n c(r, j)   = activation(t + bias[j]) + residual[r * residual_stride + j] c(r, j) lies at c + (j / c_block) * c_block_stride
-//   + r * c_stride + j % c_block
+//   t[r][j] = sum_i a[r * a_stride + i] * w[i][j],  i < k, r < rows, columns j < n of the panels [panel_begin, panel_end)
+//   c(r, j) = activation(t[r][j] + bias[j]) + residual[r * residual_stride + j]
+//   c(r, j) lies at c + (j / c_block) * c_block_stride + r * c_stride + j % c_block
 // bias and residual may be null (no addition). c_block = 0 means plain rows, c + r * c_stride + j; else it is a multiple of the
 // table's `vector` (heads of `c_block` columns, one matrix each: what attention reads).
-// Order of summation, fixed by k alone: up to 1,024 one FMA chain over i; above, n = ceil(k / 512) chunks of ceil(k / n), the
-// last one shorter, each a chain from zero, added up in order; then bias, then activation, then residual. (SSE2: multiply, then
-// add.) c may not overlap residual when k > 1024 (partial sums pass through c); else c == residual with equal strides is allowed.
+// Order of summation, fixed by k alone: up to kOneChainK one FMA chain over i; above, n = ceil(k / 512) chunks of ceil(k / n),
+// the last one shorter, each a chain from zero, added up in order; then bias, then activation, then residual. (SSE2: multiply,
+// then add.) c may not overlap residual when k > kOneChainK (partial sums pass through c); else c == residual with equal strides
+// is allowed.
 // `cache_bytes` is the second-level cache of one core: it decides the order of the work, not the result.
+inline constexpr size_t kOneChainK = 1024;
 struct MatmulArgs {
   const float* a = nullptr;
   size_t a_stride = 0;
@@ -116,8 +119,8 @@ struct AttentionArgs {
 
 // --------------------------------------------------------------------------------------------------------- rows and elements
 
-// y[r][j] = exp(scale * (x[r][j] - max)) / sum for j < length(r); 0 for length(r) <= j < width. length(r) = lengths ? lengths[r]
-// : width. A row of length 0 is all zeros. y == x with equal strides is allowed.
+// y[r][j] = exp(scale * (x[r][j] - max)) / sum for j < length(r); 0 for length(r) <= j < width
+// length(r) = lengths ? lengths[r] : width. A row of length 0 is all zeros. y == x with equal strides is allowed.
 struct SoftmaxArgs {
   const float* x = nullptr;
   size_t x_stride = 0;
@@ -280,8 +283,8 @@ constexpr size_t round_up(size_t x, size_t multiple) { return (x + multiple - 1)
 // Floats that pack_weight writes for a weight of that size.
 constexpr size_t pack_weight_floats(const KernelTable& t, size_t in, size_t out) { return round_up(out, t.nr) * in; }
 
-// Floats of AttentionPackArgs::scratch: K panels [keys / key_panel][head_dim][key_panel], V panels [value_dim /
-// key_panel][keys][key_panel], and one flag per key (V not finite), each part padded to 16 floats.
+// Floats of AttentionPackArgs::scratch: K panels [keys / key_panel][head_dim][key_panel], V panels
+// [value_dim / key_panel][keys][key_panel], and one flag per key (V not finite), each part padded to 16 floats.
 constexpr size_t attention_pack_floats(const KernelTable& t, size_t keys, size_t head_dim, size_t value_dim) {
   return round_up(keys, t.key_panel) * head_dim + round_up(value_dim, t.key_panel) * keys + round_up(keys, 64) / 4 + 64;
 }
@@ -289,13 +292,17 @@ constexpr size_t attention_pack_floats(const KernelTable& t, size_t keys, size_t
 // Online softmax takes this many times query_tile rows over a key tile before it goes to the next one, so that keys and values
 // come from the third-level cache that many times less often. Row ranges of long sequences should hold at least that many rows.
 inline constexpr size_t kOnlineQueryTiles = 8;
+// Query rows for one call of `attention`: few enough to look at a stop flag in between, enough for its own blocking.
+constexpr size_t attention_call_rows(const KernelTable& t, size_t keys) {
+  return t.query_tile * (keys <= kFullRowKeys ? 1 : kOnlineQueryTiles);
+}
 
 // Floats of AttentionArgs::row_scratch: query_tile score rows (each padded by a cache line) and their maxima, the sums of values
 // of one row tile, and per row of a block a maximum, a sum, a factor and (online) the sums of values so far.
 constexpr size_t attention_row_floats(const KernelTable& t, size_t keys, size_t value_dim) {
   const bool full = keys <= kFullRowKeys;
   const size_t values = round_up(value_dim, t.key_panel);
-  const size_t rows = full ? t.query_tile : t.query_tile * kOnlineQueryTiles;
+  const size_t rows = attention_call_rows(t, keys);
   return t.query_tile * (round_up(full ? keys : t.key_tile, t.key_panel) + 16 + t.vector) + t.mr * (values + t.vector) +
          rows * 3 + (full ? 0 : rows * values) + 64;
 }

@@ -212,7 +212,7 @@ void matmul_block(const MatmulArgs& args, size_t chunks, size_t chunk) {
 template <class Arch>
 void matmul(const MatmulArgs& args) {
   if (args.rows == 0) return;
-  const size_t chunks = args.k <= 1024 ? 1 : (args.k + 511) / 512;
+  const size_t chunks = args.k <= kOneChainK ? 1 : (args.k + 511) / 512;
   const size_t chunk = (args.k + chunks - 1) / chunks;
   constexpr size_t mr = Tiles<Arch>::mr;
   const size_t strips = (args.rows + mr - 1) / mr;

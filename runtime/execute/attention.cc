@@ -2,7 +2,6 @@
 #include "saccade/attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "runtime/execute/attention_args.h"
 #include "runtime/execute/memory.h"
 #include "runtime/execute/parallel.h"
+#include "runtime/execute/pool.h"
 #include "runtime/graph/check.h"
 #include "runtime/plan/isa.h"
 
@@ -56,12 +56,6 @@ struct Cut {
   int64_t row_pieces(int64_t queries) const { return std::max<int64_t>(1, (queries + rows - 1) / rows); }
 };
 
-// Rows that one kernel call takes, between two looks at the stop flag.
-int64_t block_rows(const kernels::KernelTable& table, int64_t keys) {
-  const size_t tiles = static_cast<size_t>(keys) <= kernels::kFullRowKeys ? 1 : kernels::kOnlineQueryTiles;
-  return static_cast<int64_t>(table.query_tile * tiles);
-}
-
 Cut cut(const CheckedAttention& a, const kernels::KernelTable& table, int threads) {
   const int64_t heads = a.args.batch * a.kv_heads;
   const int64_t whole = std::max<int64_t>(1, a.longest_queries);
@@ -71,7 +65,7 @@ Cut cut(const CheckedAttention& a, const kernels::KernelTable& table, int thread
   const int64_t heads_per_task = (a.group + pieces - 1) / pieces;  // by query heads first, which splits no block of rows
   const int64_t head_pieces = (a.group + heads_per_task - 1) / heads_per_task;
   const int64_t row_pieces = (pieces + head_pieces - 1) / head_pieces;
-  const int64_t block = block_rows(table, a.longest_keys);
+  const auto block = static_cast<int64_t>(kernels::attention_call_rows(table, static_cast<size_t>(a.longest_keys)));
   const int64_t rows = std::max((whole + row_pieces - 1) / row_pieces, std::min(kLeastRows, whole));
   return {heads_per_task, (rows + block - 1) / block * block, head_pieces};
 }
@@ -166,7 +160,7 @@ bool run_task(const CheckedAttention& a, const kernels::KernelTable& table, cons
                           .value_dim = static_cast<size_t>(a.value_dim),
                           .scratch = scratch});
   }
-  const int64_t block = block_rows(table, keys);
+  const auto block = static_cast<int64_t>(kernels::attention_call_rows(table, static_cast<size_t>(keys)));
   for (int64_t h = head_begin; h < head_end; ++h) {
     kernels::AttentionArgs k = kernel_args(a, b, h);
     k.scratch = scratch, k.row_scratch = scratch + size.packed;
@@ -227,12 +221,8 @@ Result<Workspace> Workspace::create(const WorkspaceOptions& options) {
     data = std::make_unique<WorkspaceData>();
     data->table = &resolve_isa(options.isa == nullptr ? "" : options.isa);
     data->executor = options.executor;
-    if (data->executor == nullptr) {
-      Result<std::shared_ptr<Executor>> pool = pool_executor({.threads = options.threads});
-      if (!pool) throw Failure{pool.status()};
-      data->executor = *pool;
-    }
-    data->threads = std::max(1, data->executor->width());
+    if (data->executor == nullptr) data->executor = take(pool_executor({.threads = options.threads}));
+    data->threads = std::clamp(data->executor->width(), 1, execute::kMaxThreads);
     if (options.threads > 0) data->threads = std::min(data->threads, options.threads);
   });
   if (!status.ok()) return status;

@@ -8,12 +8,6 @@ namespace saccade {
 inline namespace v0 {
 namespace {
 
-// Rows that one kernel call works on: small enough to see a stop flag soon, large enough for the kernel's own blocking.
-int64_t rows_of_call(const kernels::KernelTable& table, int64_t keys) {
-  const size_t tiles = static_cast<size_t>(keys) <= kernels::kFullRowKeys ? 1 : kernels::kOnlineQueryTiles;
-  return static_cast<int64_t>(table.query_tile * tiles);
-}
-
 // The options of the graph's attention for one head of one sequence.
 kernels::AttentionArgs head_args(const AttentionData& data, int64_t head, int64_t queries, int64_t keys) {
   kernels::AttentionArgs args;
@@ -90,7 +84,7 @@ Status attention_tile(const WorkerRun& worker, const Step& step, const Attention
         args.weights = weights + port->weights_begin[static_cast<size_t>(s)] + head * queries * keys;
         args.weights_stride = static_cast<size_t>(keys);
       }
-      const int64_t rows = rows_of_call(table, keys);
+      const auto rows = static_cast<int64_t>(kernels::attention_call_rows(table, static_cast<size_t>(keys)));
       for (int64_t row = begin; row < end; row += rows) {
         if (run.stopped()) return {Code::kCancelled, "stopped"};
         args.row_begin = static_cast<size_t>(row);

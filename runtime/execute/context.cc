@@ -54,11 +54,7 @@ std::unique_ptr<ContextData> create_data(const Plan& plan, const ContextOptions&
   auto data = std::make_unique<ContextData>();
   data->plan = plan.data();
   data->executor = options.executor;
-  if (data->executor == nullptr) {
-    auto pool = pool_executor({.threads = resolve_threads(options.threads)});
-    if (!pool.ok()) throw Failure{pool.status()};
-    data->executor = *std::move(pool);
-  }
+  if (data->executor == nullptr) data->executor = take(pool_executor({.threads = resolve_threads(options.threads)}));
   data->threads = std::clamp(data->executor->width(), 1, execute::kMaxThreads);
   if (options.threads > 0) data->threads = std::min(data->threads, options.threads);
   RunState& run = data->run;

@@ -51,6 +51,13 @@ void require(bool condition, const Parts&... parts) {
     fail(Code::kInvalidArgument, parts...);
 }
 
+// The value of a Result, or its Status as a Failure.
+template <class T>
+T take(Result<T> result) {
+  if (!result.ok()) throw Failure{result.status()};
+  return *std::move(result);
+}
+
 // Runs f and returns what it threw as a Status. The messages here fit a string without memory of its own.
 template <class F>
 Status caught(F&& f) noexcept {

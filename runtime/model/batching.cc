@@ -28,9 +28,7 @@ ScratchPool::Borrowed ScratchPool::borrow() {
     }
   }
   if (scratch == nullptr) {
-    auto context = Context::create(plan_, options_);
-    if (!context.ok()) throw Failure{context.status()};
-    scratch = std::make_unique<EncoderScratch>(*std::move(context));
+    scratch = std::make_unique<EncoderScratch>(take(Context::create(plan_, options_)));
     const std::lock_guard lock(mutex_);
     idle_.reserve(idle_.capacity() + 1);  // so that giving it back cannot fail
   }

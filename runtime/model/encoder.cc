@@ -31,12 +31,6 @@ namespace {
 
 using Data = Encoder::Data;
 
-template <class T>
-T take(Result<T> result) {
-  if (!result.ok()) throw Failure{result.status()};
-  return *std::move(result);
-}
-
 // The plan that computes one output, compiled when first asked for. Plans share panels and are never dropped.
 ScratchPool& pool_of(Data& data, const std::string& output) {
   const std::lock_guard lock(data.mutex);

@@ -76,7 +76,8 @@ class MemoryPlan {
           // Another library's product is written before the residual is read.
           if (plan_.backend != nullptr) break;
           for (const Section& section : step.sections) {
-            const bool in_one_chain = plan_.nodes[static_cast<size_t>(section.node)].weight->in <= 1024;
+            const int64_t in = plan_.nodes[static_cast<size_t>(section.node)].weight->in;
+            const bool in_one_chain = static_cast<size_t>(in) <= kernels::kOneChainK;
             if (section.residual != kNone && section.residual != step.in[0] && in_one_chain)
               share(i, section.residual, section.out);
           }

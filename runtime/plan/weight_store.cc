@@ -162,14 +162,13 @@ std::vector<std::shared_ptr<const PreparedLinear>> WeightStore::prepare(const Gr
     check_source(node, weight);
     const Source source = f32_source(weight, table, copy);
     const std::vector<float>& bias = graph.nodes[static_cast<size_t>(node)].bias;
-    auto prepared = backend->prepare({.w = source.data,
-                                      .in = weight.in,
-                                      .out = weight.out,
-                                      .in_stride = source.in_stride,
-                                      .out_stride = source.out_stride,
-                                      .bias = bias.empty() ? nullptr : bias.data()});
-    if (!prepared.ok()) throw Failure{prepared.status()};
-    prepared_.push_back({backend, node, *std::move(prepared)});
+    auto prepared = take(backend->prepare({.w = source.data,
+                                           .in = weight.in,
+                                           .out = weight.out,
+                                           .in_stride = source.in_stride,
+                                           .out_stride = source.out_stride,
+                                           .bias = bias.empty() ? nullptr : bias.data()}));
+    prepared_.push_back({backend, node, std::move(prepared)});
     result.push_back(prepared_.back().linear);
   }
   return result;
