@@ -158,21 +158,18 @@ void choose_in_place(RunState& run) {
   for (size_t i = 0; i < run.outputs.size(); ++i) {
     PortState& state = run.outputs[i];
     const Bytes mine = bytes_of(state.output->rows.matrix);
+    bool alone = true;
+    for (const PortState& input : run.inputs) alone = alone && !mine.meets(bytes_of(input.input->rows.matrix));
+    for (size_t j = 0; j < run.outputs.size(); ++j) {
+      alone = alone && (j == i || !mine.meets(bytes_of(run.outputs[j].output->rows.matrix)));
+    }
     if (plan.outputs[i].weights) {  // written early and in place, whatever else is bound
-      bool alone = true;
-      for (const PortState& input : run.inputs) alone = alone && !mine.meets(bytes_of(input.input->rows.matrix));
-      for (size_t j = 0; j < run.outputs.size(); ++j) {
-        alone = alone && (j == i || !mine.meets(bytes_of(run.outputs[j].output->rows.matrix)));
-      }
       require(alone, kRun, "output '", plan.outputs[i].name,
-              "': attention weights need memory of their own, found that of another ", "input or output");
+              "': attention weights need memory of their own, found that of another input or output");
       continue;
     }
     if (!state.in_place) continue;
-    for (const PortState& input : run.inputs) state.in_place = state.in_place && !mine.meets(bytes_of(input.input->rows.matrix));
-    for (size_t j = 0; j < run.outputs.size(); ++j) {
-      if (j != i && mine.meets(bytes_of(run.outputs[j].output->rows.matrix))) state.in_place = false;
-    }
+    state.in_place = alone;
     for (const PlanPort& input : plan.inputs) state.in_place = state.in_place && input.node != plan.outputs[i].node;
     for (size_t j = 0; j < i; ++j) {
       if (run.outputs[j].in_place && plan.outputs[j].node == plan.outputs[i].node) state.in_place = false;

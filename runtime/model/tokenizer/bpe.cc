@@ -76,11 +76,7 @@ class Bpe : public TokenModel {
       append_char(token, c);
       direct_[c] = vocabulary_.id(token);
     }
-    constexpr char kDigits[] = "0123456789ABCDEF";
-    for (size_t byte = 0; byte < 256; ++byte) {
-      const char token[] = {'<', '0', 'x', kDigits[byte >> 4], kDigits[byte & 15], '>'};
-      byte_ids_[byte] = vocabulary_.id({token, sizeof(token)});
-    }
+    byte_ids_ = vocabulary_.byte_ids();
   }
 
   const std::string& name() const override { return name_; }

@@ -40,5 +40,15 @@ std::string_view Vocabulary::token(int32_t id) const {
   return {text_.data() + from, length};
 }
 
+std::array<int32_t, 256> Vocabulary::byte_ids() const {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::array<int32_t, 256> ids;
+  for (size_t byte = 0; byte < ids.size(); ++byte) {
+    const char token[] = {'<', '0', 'x', kDigits[byte >> 4], kDigits[byte & 15], '>'};
+    ids[byte] = id({token, sizeof(token)});
+  }
+  return ids;
+}
+
 }  // namespace v0
 }  // namespace saccade

@@ -1,6 +1,7 @@
 // Tokens and their ids.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ class Vocabulary {
   int32_t id(std::string_view token) const { return token.empty() ? empty_ : trie_.find(token); }   // Trie::kNone: none
   std::string_view token(int32_t id) const;                                                         // empty when there is none
   const Trie& trie() const { return trie_; }                                                        // token -> id
+  std::array<int32_t, 256> byte_ids() const;  // of "<0x00>" to "<0xFF>", which stand for bytes (byte_fallback)
 
  private:
   std::vector<char> text_;
