@@ -34,16 +34,16 @@ class SACCADE_EXPORT Plan {
   static Result<Plan> compile(const Graph& graph, const PlanOptions& options = {});
 
   // A table: steps, chains (steps that one task runs one after the other on a block of rows), shapes, fusions, ISA, backend,
-  // bytes.
+  // bytes; and the same as JSON.
   std::string describe() const;
-  std::string describe_json() const;  // the same as JSON
+  std::string describe_json() const;
 
   const std::string& isa() const;
   int64_t weight_bytes() const;  // packed weights and tables that the plan holds or reads
-  int64_t workspace_bytes(int64_t tokens,
-                          int64_t sequences)
-      const;  // arena of a context with the default number of threads for such a batch (all row sets `tokens` long)
-  double flops(int64_t tokens, int64_t sequences) const;  // floating-point operations of such a batch, sequences equally long
+  // Arena of a context with the default number of threads for such a batch (all row sets `tokens` long).
+  int64_t workspace_bytes(int64_t tokens, int64_t sequences) const;
+  // Floating-point operations of such a batch, sequences equally long.
+  double flops(int64_t tokens, int64_t sequences) const;
 
   const std::shared_ptr<const PlanData>& data() const { return data_; }
 
