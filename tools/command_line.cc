@@ -95,7 +95,7 @@ CommandLine::CommandLine() : app_("Transformer attention on CPUs, on batches of 
   app_.set_version_flag("--version", std::string("saccade ") + SACCADE_VERSION, "Print the version");
   app_.footer(
       "\nEnvironment: SACCADE_FORCE_ISA, SACCADE_NUM_THREADS (options win), NO_COLOR.\n"
-      "Exit codes: 0 done, 1 failure, 2 usage, 3 a check failed, 4 model unusable, 130 interrupted.");
+      "Exit codes: 0 done, 1 failure, 2 usage, 3 a check failed, 4 model unusable, 130 interrupted, 143 terminated.");
   app_.require_subcommand(0, 1);
   app_.get_formatter()->column_width(34);
   add_demo();

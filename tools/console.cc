@@ -14,7 +14,7 @@
 namespace saccade::tool {
 namespace {
 
-std::atomic<bool> stop{false};
+std::atomic<bool> stop{false}, terminated{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "written by a signal handler");
 
 // One code point of UTF-8 at `i`, which moves past it; U+FFFD for a byte that starts none.
@@ -55,10 +55,14 @@ bool is_control(char32_t c) {
 
 void catch_interrupts() {
   struct sigaction action = {};
-  action.sa_handler = [](int) { stop.store(true, std::memory_order_relaxed); };
+  action.sa_handler = [](int signal) {
+    if (signal == SIGTERM) terminated.store(true, std::memory_order_relaxed);
+    stop.store(true, std::memory_order_relaxed);
+  };
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 const std::atomic<bool>& stop_flag() { return stop; }
@@ -68,8 +72,9 @@ void throw_if_interrupted() {
 }
 
 Exit interrupted() {
-  fmt::print(stderr, "saccade: interrupted\n");
-  return kInterrupted;
+  const bool by_term = terminated.load(std::memory_order_relaxed);
+  fmt::print(stderr, "saccade: {}\n", by_term ? "terminated" : "interrupted");
+  return by_term ? kTerminated : kInterrupted;
 }
 
 void check(const Status& status) {

@@ -16,7 +16,7 @@
 
 namespace saccade::tool {
 
-enum Exit : int { kDone = 0, kFailure = 1, kUsage = 2, kCheckFailed = 3, kModelUnusable = 4, kInterrupted = 130 };
+enum Exit : int { kDone = 0, kFailure = 1, kUsage = 2, kCheckFailed = 3, kModelUnusable = 4, kInterrupted = 130, kTerminated = 143 };
 
 // Ends the command with one line on stderr.
 class Failure : public std::runtime_error {
@@ -28,14 +28,14 @@ class Failure : public std::runtime_error {
   Exit exit_;
 };
 
-// Thrown where SIGINT was seen; whoever holds results prints them and returns kInterrupted.
+// Thrown where SIGINT or SIGTERM was seen; whoever holds results prints them and returns interrupted().
 struct Interrupted {};
 
-// The flag that SIGINT sets (a second SIGINT kills); runs of the library take it as their stop flag.
+// The flag that SIGINT and SIGTERM set (a second one kills); runs of the library take it as their stop flag.
 void catch_interrupts();
 const std::atomic<bool>& stop_flag();
 void throw_if_interrupted();
-Exit interrupted();  // says so on stderr, after what is there was printed
+Exit interrupted();  // says so on stderr, after what is there was printed: kInterrupted or kTerminated
 
 // Turns what the library returns into exceptions: kCancelled into Interrupted, other errors into Failure.
 void check(const Status& status);

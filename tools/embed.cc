@@ -109,9 +109,9 @@ int run_embed(const EmbedOptions& options) {
   try {
     Embedding(options, encoder, reader, writer).run();
   } catch (const Interrupted&) {
-    interrupted();
+    const Exit exit = interrupted();
     if (const std::string left = writer.left_behind(); !left.empty()) fmt::print(stderr, "saccade: {}\n", left);
-    return kInterrupted;
+    return exit;
   } catch (const Failure&) {
     if (const std::string left = writer.left_behind(); !left.empty()) fmt::print(stderr, "saccade: {}\n", left);
     throw;

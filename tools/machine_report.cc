@@ -36,12 +36,21 @@ std::string choose_isa(const std::string& asked, const Machine& machine) {
   return name;
 }
 
+// A variable that was set and did not decide must not pass unseen: the library goes on to the next source without a word.
+int threads_of(int asked) {
+  const char* const text = std::getenv("SACCADE_NUM_THREADS");
+  if (asked == 0 && text != nullptr && *text != '\0' && machine().threads_source != "SACCADE_NUM_THREADS") {
+    throw Failure(kFailure, fmt::format("SACCADE_NUM_THREADS {}: should be a number of threads, 1 or more", printable(text, 40)));
+  }
+  return resolve_threads(asked);
+}
+
 }  // namespace
 
 Setup make_setup(const CommonOptions& options) {
   Setup setup;
   setup.isa = choose_isa(options.isa, machine());
-  setup.threads = resolve_threads(options.threads);
+  setup.threads = threads_of(options.threads);
 #ifdef SACCADE_HAVE_OPENMP
   setup.executor = take(openmp_executor(setup.threads));
 #else

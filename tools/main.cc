@@ -1,5 +1,6 @@
 // The `saccade` command: reads the command line, runs one subcommand, turns every end into an exit code.
-//   0 done, 1 failure, 2 usage, 3 a check failed, 4 model unusable, 130 interrupted.  Data on stdout, everything else on stderr.
+//   0 done, 1 failure, 2 usage, 3 a check failed, 4 model unusable, 130 interrupted,
+//   143 terminated.  Data on stdout, everything else on stderr.
 #include <fmt/core.h>
 
 #include <cstdio>

@@ -61,7 +61,7 @@ void CommandLine::add_embed() {
   command->footer(
       "\nExamples:\n  saccade embed all-MiniLM-L6-v2 texts.txt --output vectors.npy\n"
       "  saccade embed e5-small corpus.jsonl --field text --prompt passage --truncate > vectors.jsonl\n\n"
-      "An interrupt (exit code 130) or an error leaves FILE.part with whole records.");
+      "An interrupt (exit code 130; SIGTERM: 143) or an error leaves FILE.part with whole records.");
   when_chosen(command, [this] { return run_embed(embed_); });
 }
 

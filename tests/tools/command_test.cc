@@ -115,6 +115,11 @@ TEST(Command, IsaThatCannotBeHadIsAFailure) {
 TEST(Command, ThreadsComeFromOptionThenVariable) {
   EXPECT_EQ(run_command("bench peak --json --threads 2", "SACCADE_NUM_THREADS=1").json()["results"]["threads"], 2);
   EXPECT_EQ(run_command("bench peak --json", "SACCADE_NUM_THREADS=1").json()["results"]["threads"], 1);
+  for (const std::string value : {"two", "0", "-1", "1,2", "99999999999"}) {
+    const Outcome outcome = run_command("bench peak", "SACCADE_NUM_THREADS=" + value);
+    EXPECT_EQ(outcome.exit, 1) << value;
+    EXPECT_TRUE(one_line(outcome.err) && contains(outcome.err, "SACCADE_NUM_THREADS " + value)) << outcome.err;
+  }
 }
 
 TEST(Command, InfoNamesTheMachine) {

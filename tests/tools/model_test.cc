@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -209,6 +210,8 @@ TEST(Model, TwoProcessesDoNotWriteOneFile) {
 TEST(Model, AnInterruptLeavesWholeRecordsInThePart) {
   const ModelDirectory model;
   for (const std::string format : {"npy", "jsonl"}) {
+    const int signal = format == "npy" ? SIGINT : SIGTERM;
+    const std::string word = signal == SIGINT ? "interrupted" : "terminated";
     const std::string fifo = model.path() + "/fifo", out = model.path() + "/out." + format, part = out + ".part";
     ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
     int writer = -1;
@@ -216,17 +219,17 @@ TEST(Model, AnInterruptLeavesWholeRecordsInThePart) {
       writer = open(fifo.c_str(), O_WRONLY);
       for (int i = 0; i < 500; ++i) ASSERT_EQ(write(writer, "the cat\n", 8), 8);
     });
-    const Outcome outcome =
-        run_and_interrupt("embed " + model.path() + " " + fifo + " --max-batch-tokens 20 --output " + out, [&](const Outcome&) {
-          std::error_code error;
-          const auto size = std::filesystem::file_size(part, error);
-          return !error && size > kNpyHeader + 100 * kWidth * sizeof(float);
-        });
+    const Outcome outcome = run_and_interrupt("embed " + model.path() + " " + fifo + " --max-batch-tokens 20 --output " + out,
+                                              signal, [&](const Outcome&) {
+                                                std::error_code error;
+                                                const auto size = std::filesystem::file_size(part, error);
+                                                return !error && size > kNpyHeader + 100 * kWidth * sizeof(float);
+                                              });
     feeder.join();
     close(writer);
     std::filesystem::remove(fifo);
-    EXPECT_EQ(outcome.exit, 130) << outcome.err;
-    EXPECT_TRUE(contains(outcome.err, "interrupted") && contains(outcome.err, "out." + format + ".part holds ")) << outcome.err;
+    EXPECT_EQ(outcome.exit, 128 + signal) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, word) && contains(outcome.err, "out." + format + ".part holds ")) << outcome.err;
     EXPECT_FALSE(std::filesystem::exists(out));
     const std::string bytes = content(part);
     if (format == "npy") {

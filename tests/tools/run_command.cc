@@ -31,12 +31,13 @@ void wait_for(pid_t child, Outcome& outcome) {
 
 [[noreturn]] void become(const std::string& line) {
   std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
   execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));
   _exit(127);
 }
 
-// Reads both pipes to their end; sends SIGINT once, when `ready` says so.
-void collect(int out, int err, pid_t child, std::function<bool(const Outcome&)> ready, Outcome& outcome) {
+// Reads both pipes to their end; sends `signal` once, when `ready` says so.
+void collect(int out, int err, pid_t child, int signal, std::function<bool(const Outcome&)> ready, Outcome& outcome) {
   std::array<pollfd, 2> fds = {{{out, POLLIN, 0}, {err, POLLIN, 0}}};
   std::string* const texts[] = {&outcome.out, &outcome.err};
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
@@ -53,13 +54,13 @@ void collect(int out, int err, pid_t child, std::function<bool(const Outcome&)> 
       }
     }
     if (ready && ready(outcome)) {
-      kill(child, SIGINT);
+      kill(child, signal);
       ready = nullptr;
     }
   }
 }
 
-Outcome run_with_pipes(const std::string& line, std::function<bool(const Outcome&)> ready) {
+Outcome run_with_pipes(const std::string& line, int signal, std::function<bool(const Outcome&)> ready) {
   Outcome outcome;
   int out[2], err[2];
   if (pipe(out) != 0 || pipe(err) != 0) return outcome;
@@ -72,7 +73,7 @@ Outcome run_with_pipes(const std::string& line, std::function<bool(const Outcome
   }
   close(out[1]);
   close(err[1]);
-  collect(out[0], err[0], child, std::move(ready), outcome);
+  collect(out[0], err[0], child, signal, std::move(ready), outcome);
   wait_for(child, outcome);
   return outcome;
 }
@@ -96,14 +97,14 @@ nlohmann::json Outcome::json() const {
 }
 
 Outcome run_command(const std::string& arguments, const std::string& environment) {
-  return run_with_pipes(shell_line(arguments, environment), nullptr);
+  return run_with_pipes(shell_line(arguments, environment), 0, nullptr);
 }
 
-Outcome run_and_interrupt(const std::string& arguments, std::function<bool(const Outcome&)> ready) {
-  return run_with_pipes(shell_line(arguments, ""), std::move(ready));
+Outcome run_and_interrupt(const std::string& arguments, int signal, std::function<bool(const Outcome&)> ready) {
+  return run_with_pipes(shell_line(arguments, ""), signal, std::move(ready));
 }
 Outcome run_and_interrupt(const std::string& arguments) {
-  return run_and_interrupt(arguments, [](const Outcome& outcome) { return outcome.err.find('\n') != std::string::npos; });
+  return run_and_interrupt(arguments, SIGINT, [](const Outcome& outcome) { return outcome.err.find('\n') != std::string::npos; });
 }
 
 Outcome run_on_terminal(const std::string& arguments, const std::string& environment) {

@@ -21,8 +21,8 @@ Outcome run_command(const std::string& arguments, const std::string& environment
 Outcome run_on_terminal(const std::string& arguments, const std::string& environment);
 // The same, with SIGINT sent when the first line has arrived on stderr.
 Outcome run_and_interrupt(const std::string& arguments);
-// The same, with SIGINT sent when `ready` says so; it is asked often.
-Outcome run_and_interrupt(const std::string& arguments, std::function<bool(const Outcome&)> ready);
+// The same, with that signal sent when `ready` says so; it is asked often.
+Outcome run_and_interrupt(const std::string& arguments, int signal, std::function<bool(const Outcome&)> ready);
 
 // ISAs of this build that the CPU supports, and those that it lacks, as `saccade info` names them.
 std::vector<std::string> supported_isas();
