@@ -39,12 +39,14 @@ enum class Unary : uint8_t { kIdentity, kRelu, kGeluErf, kGeluTanh, kSilu, kTanh
 //   c(r, j) lies at c + (j / c_block) * c_block_stride + r * c_stride + j % c_block
 // bias and residual may be null (no addition). c_block = 0 means plain rows, c + r * c_stride + j; else it is a multiple of the
 // table's `vector` (heads of `c_block` columns, one matrix each: what attention reads).
-// Order of summation, fixed by k alone: up to kOneChainK one FMA chain over i; above, n = ceil(k / 512) chunks of ceil(k / n),
-// the last one shorter, each a chain from zero, added up in order; then bias, then activation, then residual. (SSE2: multiply,
-// then add.) c may not overlap residual when k > kOneChainK (partial sums pass through c); else c == residual with equal strides
-// is allowed.
+// Order of summation, fixed by k alone. Above kOneChunkK: n = ceil(k / 512) chunks of ceil(k / n) i, the last one shorter; else
+// one chunk. In a chunk one FMA chain from zero over its first first_chain(..) i, one over the others, and their sum (rounding
+// errors grow with the length of a chain). Chunks are added up in order; then bias, then activation, then residual. (SSE2:
+// multiply, then add.) Partial sums of chunks pass through c, which may not overlap residual then; else c == residual with equal
+// strides is allowed.
 // `cache_bytes` is the second-level cache of one core: it decides the order of the work, not the result.
-inline constexpr size_t kOneChainK = 1024;
+inline constexpr size_t kOneChunkK = 1024;
+constexpr size_t first_chain(size_t chunk) { return chunk <= 256 ? chunk : (chunk / 2 + 1) / 2 * 2; }
 struct MatmulArgs {
   const float* a = nullptr;
   size_t a_stride = 0;

@@ -7,51 +7,25 @@
 namespace saccade::kernels {
 namespace {
 
-// x[v] = exp2_nonpositive(x[v]), one step of all N vectors after the other: a chain of 14 dependent operations fills neither the
-// FMA units nor, 43 cycles long, can the scheduler see past it (on Zen 3 one vector at a time takes 8 cycles, four take 5). Same
-// bits.
+// N vectors of a row; their new values are added to the first N of `sum`.
 template <class Arch, size_t N>
-SACCADE_INLINE void exp2_nonpositive_each(Vec<float, Arch> (&x)[N]) {
-  using V = Vec<float, Arch>;
-  const V magic(kRound + 127.0f), lowest(-127.0f), one(1.0f);
-  V t[N], y[N];
-  constexpr size_t kTerms = sizeof(kExp2) / sizeof(kExp2[0]);
-  for (size_t v = 0; v < N; ++v) x[v] = max<Arch>(lowest, x[v]);
-  for (size_t v = 0; v < N; ++v) t[v] = x[v] + magic;
-  for (size_t v = 0; v < N; ++v) x[v] = x[v] - (t[v] - magic);
-  for (size_t v = 0; v < N; ++v) y[v] = fma<Arch>(V(kExp2[kTerms - 1]), x[v], V(kExp2[kTerms - 2]));
-  for (size_t i = kTerms - 2; i-- > 0;) {
-    for (size_t v = 0; v < N; ++v) y[v] = fma<Arch>(y[v], x[v], V(kExp2[i]));
-  }
-  for (size_t v = 0; v < N; ++v) y[v] = fma<Arch>(x[v], y[v], one);
-  for (size_t v = 0; v < N; ++v) x[v] = y[v] * pow2_of_field<Arch>(t[v]);
-}
-
-// N vectors of a row; sum[v] += the new values.
-template <class Arch, size_t N>
-SACCADE_INLINE void exp_vectors(float* s, Vec<float, Arch> max, Vec<float, Arch> factor, Vec<float, Arch> (&sum)[4]) {
-  constexpr size_t kWidth = kLanes<Arch>;
-  Vec<float, Arch> x[N];
-  for (size_t v = 0; v < N; ++v) x[v] = (load<Arch>(s + v * kWidth) - max) * factor;
-  exp2_nonpositive_each<Arch, N>(x);
-  for (size_t v = 0; v < N; ++v) {
-    store<Arch>(s + v * kWidth, x[v]);
-    sum[v] = sum[v] + x[v];
-  }
+SACCADE_INLINE void exp_vectors(float* s, float max, float factor, Vec<float, Group<Arch, 4>>& sum) {
+  using G = Group<Arch, N>;
+  const Vec<float, G> e = exp2_nonpositive<G>((load<G>(s) - broadcast<G>(max)) * broadcast<G>(factor));
+  store<G>(s, e);
+  for (size_t v = 0; v < N; ++v) sum.v[v] = sum.v[v] + e.v[v];
 }
 
 // The panels that `range` touches; columns outside of the range are -inf and become zeros. Returns the sum; its order depends on
 // the row's range alone.
 template <class Arch>
 float exp_row(float* key0, KeyRange range, float max, float factor) {
-  using V = Vec<float, Arch>;
   constexpr size_t kPanel = Tiles<Arch>::key_panel;
-  const V m(max), f(factor);
-  V sum[4] = {V(0.0f), V(0.0f), V(0.0f), V(0.0f)};
+  Vec<float, Group<Arch, 4>> sum = broadcast<Group<Arch, 4>>(0.0f);
   size_t j = range.begin / kPanel * kPanel;
-  for (; j + kPanel < range.end; j += 2 * kPanel) exp_vectors<Arch, 4>(key0 + j, m, f, sum);
-  if (j < range.end) exp_vectors<Arch, 2>(key0 + j, m, f, sum);
-  return reduce_add<Arch>((sum[0] + sum[1]) + (sum[2] + sum[3]));
+  for (; j + kPanel < range.end; j += 2 * kPanel) exp_vectors<Arch, 4>(key0 + j, max, factor, sum);
+  if (j < range.end) exp_vectors<Arch, 2>(key0 + j, max, factor, sum);
+  return reduce_add<Arch>((sum.v[0] + sum.v[1]) + (sum.v[2] + sum.v[3]));
 }
 
 // 2^x for one x <= 0 by the vector function.

@@ -9,6 +9,7 @@
 //   GELU, both forms: 4 eps max(|gelu(x)|, |x| / 100), eps = 2^-23, with the tail for x < 0 computed as such and never as 1 - ...
 #pragma once
 
+#include "kernels/generic/group.h"
 #include "kernels/generic/vec.h"
 #include "kernels/kernels.h"
 

@@ -65,12 +65,13 @@ struct MatmulTile {
   const float* bias;  // at the tile's first column, like residual; both may be null
   const float* residual;
   size_t residual_stride;
-  bool add;                         // to what c holds: the sum over the k before these
+  const float* before;              // [rows][vectors], the sums of the chunk's first chain; may be null
+  bool add;                         // to what c holds: the sums of the chunks before this one
   size_t c_stride;                  // from row to row
   float* c[kMaxTileVectors<Arch>];  // row 0 of each vector
 };
 
-// Sums over the tile's k, then + c, + bias, + residual where asked for.
+// Sums over the tile's k, one chain each, then + before, + c, + bias, + residual where asked for.
 template <class Arch, size_t kRows, size_t kPanels>
 __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
   using V = Vec<float, Arch>;
@@ -129,6 +130,13 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
     if constexpr (kUnrolled == 2) step();
   }
   if (t.k % kUnrolled != 0) step();
+  if (t.before != nullptr) {
+    SACCADE_UNROLL for (size_t r = 0; r < kRows; ++r) {
+      SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) {
+        sum[r][v] = load<Arch>(t.before + (r * kVectors + v) * kLanes<Arch>) + sum[r][v];
+      }
+    }
+  }
   const size_t c_stride = t.c_stride;
   if (t.add) {
     SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) {

@@ -11,27 +11,26 @@ namespace {
 template <class Arch>
 SACCADE_INLINE void norm_row(const float* x, const float* residual, size_t width, bool rms, float eps, const float* gain,
                              const float* bias, float* sum, float* y) {
-  using V = Vec<float, Arch>;
   if (sum != nullptr) {  // from here on the row is `sum`
     for_columns<Arch>(0, width, [&](size_t j, auto lanes) SACCADE_LAMBDA {
-      const V t = lanes.load(x + j);
+      const auto t = lanes.load(x + j);
       lanes.store(sum + j, residual == nullptr ? t : t + lanes.load(residual + j));
     });
     x = sum, residual = nullptr;
   }
   const auto term = [&](size_t j, auto lanes) SACCADE_LAMBDA {
-    const V t = lanes.load(x + j);
+    const auto t = lanes.load(x + j);
     return residual == nullptr ? t : t + lanes.load(residual + j);
   };
   const float count = static_cast<float>(width);
-  const V mean = broadcast<Arch>(rms ? 0.0f : sum_columns<Arch>(width, term) / count);
+  const float mean = rms ? 0.0f : sum_columns<Arch>(width, term) / count;
   const float squares = sum_columns<Arch>(width, [&](size_t j, auto lanes) SACCADE_LAMBDA {
-    const V centred = term(j, lanes) - mean;
+    const auto centred = term(j, lanes) - lanes.all(mean);
     return centred * centred;
   });
-  const V inverse = divide<Arch>(broadcast<Arch>(1.0f), sqrt<Arch>(broadcast<Arch>(squares / count + eps)));
+  const Vec<float, Arch> inverse = divide<Arch>(broadcast<Arch>(1.0f), sqrt<Arch>(broadcast<Arch>(squares / count + eps)));
   for_columns<Arch>(0, width, [&](size_t j, auto lanes) SACCADE_LAMBDA {
-    V v = (term(j, lanes) - mean) * inverse;
+    Vec<float, Arch> v = (term(j, lanes) - lanes.all(mean)) * inverse;
     if (gain != nullptr) v = v * lanes.load(gain + j);
     if (bias != nullptr) v = v + lanes.load(bias + j);
     lanes.store(y + j, v);
@@ -49,29 +48,28 @@ void norm(const NormArgs& args) {
 
 template <class Arch>
 void l2_normalize(const L2NormalizeArgs& args) {
-  using V = Vec<float, Arch>;
   for (size_t r = 0; r < args.rows; ++r) {
     const float* x = args.x + r * args.x_stride;
     float* y = args.y + r * args.y_stride;
     // Squares of numbers beyond 2^63 overflow, those of numbers below 2^-63 vanish: such rows are scaled first.
-    V scale = broadcast<Arch>(1.0f);
+    float scale = 1.0f;
     const auto squares = [&] {
       return sum_columns<Arch>(args.width, [&](size_t j, auto lanes) SACCADE_LAMBDA {
-        const V v = lanes.load(x + j) * scale;
+        const auto v = lanes.load(x + j) * lanes.all(scale);
         return v * v;
       });
     };
     float s = squares();
     float eps = args.eps;
     if (s > 0x1p120f || s < 0x1p-80f) {
-      const float factor = s > 1.0f ? 0x1p-70f : 0x1p70f;
-      scale = broadcast<Arch>(factor);
-      eps *= factor;
+      scale = s > 1.0f ? 0x1p-70f : 0x1p70f;
+      eps *= scale;
       s = squares();
     }
-    const V length = max<Arch>(broadcast<Arch>(eps), sqrt<Arch>(broadcast<Arch>(s)));  // length second: NaN is kept
+    const Vec<float, Arch> length =
+        max<Arch>(broadcast<Arch>(eps), sqrt<Arch>(broadcast<Arch>(s)));  // length second: NaN is kept
     for_columns<Arch>(0, args.width, [&](size_t j, auto lanes) SACCADE_LAMBDA {
-      lanes.store(y + j, divide<Arch>(lanes.load(x + j) * scale, length));
+      lanes.store(y + j, divide<Arch>(lanes.load(x + j) * lanes.all(scale), length));
     });
   }
 }

@@ -1,6 +1,6 @@
-// The only file that names xsimd. Vec<T, Arch> has no default Arch, and every function takes its Arch from its arguments, so
-// that code of one ISA cannot be mixed with another's. Everything lives in an anonymous namespace: the objects of the ISAs
-// must not share a single symbol (the linker would pick one of them for the whole program).
+// The only file, beside group.h, that names xsimd. Vec<T, Arch> has no default Arch, and every function takes its Arch from its
+// arguments, so that code of one ISA cannot be mixed with another's. Everything lives in an anonymous namespace: the objects of
+// the ISAs must not share a single symbol (the linker would pick one of them for the whole program).
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,8 @@ SACCADE_INLINE void prefetch(const float* p, size_t n) {
   for (size_t i = 0; i < n; i += 16) __builtin_prefetch(p + i);
 }
 
-// a * b + c in one rounding (two on SSE2, which has no FMA). xsimd 8.1 multiplies and adds in its fma on AVX-512 and its fnma on NEON.
+// a * b + c in one rounding (two on SSE2, which has no FMA). xsimd 8.1 multiplies and adds in its fma on AVX-512 and its fnma on
+// NEON.
 template <class Arch>
 SACCADE_INLINE Vec<float, Arch> fma(Vec<float, Arch> a, Vec<float, Arch> b, Vec<float, Arch> c) {
 #if defined(__AVX512F__)
@@ -94,7 +95,7 @@ SACCADE_INLINE Vec<int32_t, Arch> bits_of(Vec<float, Arch> x) {
 #if defined(__ARM_NEON)
   return vreinterpretq_s32_f32(x);
 #else
-  return xsimd::bitwise_cast<Vec<int32_t, Arch>>(x);
+  return xsimd::bitwise_cast<Vec<int32_t, Arch> >(x);
 #endif
 }
 template <class Arch>
@@ -102,7 +103,7 @@ SACCADE_INLINE Vec<float, Arch> float_of(Vec<int32_t, Arch> x) {
 #if defined(__ARM_NEON)
   return vreinterpretq_f32_s32(x);
 #else
-  return xsimd::bitwise_cast<Vec<float, Arch>>(x);
+  return xsimd::bitwise_cast<Vec<float, Arch> >(x);
 #endif
 }
 template <int kBits, class Arch>

@@ -31,7 +31,7 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Rows of a block whose operand stays in half of the second-level cache while the weights pass.
 int64_t cached_rows(const PlanData& plan, int64_t in) {
-  const int64_t row_bytes = std::min<int64_t>(in, kernels::kOneChainK) * static_cast<int64_t>(sizeof(float));
+  const int64_t row_bytes = std::min<int64_t>(in, kernels::kOneChunkK) * static_cast<int64_t>(sizeof(float));
   return std::clamp<int64_t>(plan.cache_bytes / 2 / row_bytes, kManyRows / 2, kManyRows);
 }
 

@@ -77,8 +77,8 @@ class MemoryPlan {
           if (plan_.backend != nullptr) break;
           for (const Section& section : step.sections) {
             const int64_t in = plan_.nodes[static_cast<size_t>(section.node)].weight->in;
-            const bool in_one_chain = static_cast<size_t>(in) <= kernels::kOneChainK;
-            if (section.residual != kNone && section.residual != step.in[0] && in_one_chain)
+            const bool in_one_chunk = static_cast<size_t>(in) <= kernels::kOneChunkK;
+            if (section.residual != kNone && section.residual != step.in[0] && in_one_chunk)
               share(i, section.residual, section.out);
           }
           break;

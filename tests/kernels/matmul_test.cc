@@ -179,7 +179,7 @@ TEST(Matmul, EveryTileAndTail) {
 }
 
 TEST(Matmul, EveryDepth) {
-  for (const size_t k : {0, 1, 2, 3, 7, 64, 1023, 1024, 1025, 1536, 3072, 3073}) {
+  for (const size_t k : {0, 1, 2, 3, 7, 64, 255, 256, 257, 258, 259, 384, 511, 1023, 1024, 1025, 1536, 3072, 3073}) {
     for (const size_t rows : {size_t{1}, table().mr + 1}) {
       Problem p({.rows = rows, .k = k, .n = table().nr + 3, .residual = true, .pad = 1});
       ASSERT_TRUE(matches(p, p.run()));
@@ -200,9 +200,9 @@ TEST(Matmul, EveryActivation) {
   for (const Unary f : {Unary::kRelu, Unary::kGeluErf, Unary::kGeluTanh, Unary::kSilu, Unary::kTanh, Unary::kSigmoid, Unary::kErf,
                         Unary::kExp2}) {
     for (const size_t n : {2 * table().nr, table().nr + 1}) {
-      for (const size_t k : {9, 1030}) {  // in one chain, and through partial sums in c
+      for (const size_t k : {9, 300, 1030}) {  // in one chain, in two, and through partial sums in c
         Problem p({.rows = table().mr + 2, .k = k, .n = n, .residual = n % 2 == 0, .pad = 2, .activation = f});
-        if (k > 1024) std::for_each(p.a.begin(), p.a.end(), [](float& x) { x *= 0.1f; });  // sums of size 1 again
+        if (k > 256) std::for_each(p.a.begin(), p.a.end(), [](float& x) { x *= 0.1f; });  // sums of size 1 again
         ASSERT_TRUE(matches(p, p.run())) << "activation " << static_cast<int>(f);
       }
     }

@@ -64,12 +64,16 @@ inline MatmulResult reference_matmul(const kernels::MatmulArgs& args, WeightView
   const size_t chunks = args.k <= 1024 ? 1 : (args.k + 511) / 512;
   const size_t chunk = (args.k + chunks - 1) / chunks;
   for (size_t c = 0; c < chunks; ++c) {
-    float chain = 0;
-    for (size_t i = c * chunk; i < std::min(args.k, (c + 1) * chunk); ++i) {
+    const size_t begin = c * chunk, end = std::min(args.k, (c + 1) * chunk), count = end - begin;
+    const size_t middle = count <= 256 ? end : begin + (count / 2 + 1) / 2 * 2;
+    float chains[2] = {0, 0};
+    for (size_t i = begin; i < end; ++i) {
       const float x = args.a[r * args.a_stride + i];
+      float& chain = chains[i < middle ? 0 : 1];
       chain = has_fma ? std::fma(x, w(i, j), chain) : chain + x * w(i, j);
     }
-    result.sum = c == 0 ? chain : result.sum + chain;
+    const float both = middle < end ? chains[0] + chains[1] : chains[0];
+    result.sum = c == 0 ? both : result.sum + both;
   }
   if (args.bias != nullptr) result.sum += args.bias[j];
   return result;
