@@ -2,12 +2,9 @@
 # not one per ISA. saccade_device_test(NAME [LIBRARIES ...] [DEFINITIONS ...]) builds <name>_test.cc.
 function(saccade_device_test name)
   cmake_parse_arguments(ARG "" "" "LIBRARIES;DEFINITIONS" ${ARGN})
-  add_executable(runtime_${name}_test ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.cc)
-  target_include_directories(runtime_${name}_test PRIVATE ${PROJECT_SOURCE_DIR})
+  saccade_test_program(runtime_${name}_test ${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.cc)
   target_link_libraries(runtime_${name}_test PRIVATE GTest::gtest_main Threads::Threads ${ARG_LIBRARIES})
   target_compile_definitions(runtime_${name}_test PRIVATE ${ARG_DEFINITIONS})
-  set_target_properties(runtime_${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  saccade_warnings(runtime_${name}_test)
   add_test(NAME runtime_${name}_test.quick COMMAND runtime_${name}_test)
   set_tests_properties(runtime_${name}_test.quick PROPERTIES LABELS "quick" TIMEOUT 300)
 endfunction()

@@ -138,6 +138,33 @@ TEST(Memory, ContextsAddNoWeights) {
   EXPECT_LT(resident() - before, plan->weight_bytes() / 2);
 }
 
+TEST(Memory, FullRandomShapesStayWithinTheStatedWorkspace) {
+  constexpr int64_t kSequences = 8, kLongest = 40;
+  const EncoderWeights e = random_encoder(kBert, 1);
+  auto plan = Plan::compile(encoder_graph(e, {.tokens = true, .pooled = true}));
+  ASSERT_TRUE(plan.ok());
+  auto context = Context::create(*plan);
+  ASSERT_TRUE(context.ok());
+  const std::vector<int32_t> ids(kSequences * kLongest, 3);
+  std::vector<float> tokens(ids.size() * static_cast<size_t>(kBert.width));
+  std::vector<float> vectors(static_cast<size_t>(kSequences * kBert.width));
+  const int64_t stated = plan->workspace_bytes(kSequences * kLongest, kSequences);
+  Random random(4);
+  Batch batch;
+  std::vector<int64_t> lengths;
+  for (int i = 0; i < 10000; ++i) {
+    lengths.resize(static_cast<size_t>(random.integer(0, kSequences)));
+    for (int64_t& length : lengths) length = random.integer(0, kLongest);
+    batch.assign_lengths(lengths);
+    const Input input{"ids", packed(ConstMatrix(ids.data(), batch.tokens()))};
+    const Output outputs[] = {{"tokens", packed(Matrix(tokens.data(), batch.tokens(), kBert.width))},
+                              {"pooled", packed(Matrix(vectors.data(), batch.sequences(), kBert.width))}};
+    const Status status = context->run(batch, std::span(&input, 1), outputs);
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    ASSERT_LE(context->arena_bytes(), stated) << "call " << i << ", " << batch.tokens() << " tokens";
+  }
+}
+
 // Every value gets NaN where it was not written in this run: a value read before it is written, or over another that is still
 // needed, would show.
 TEST(Memory, ValuesDoNotLieOverEachOther) {
