@@ -53,6 +53,9 @@ struct Multiples {
   }
 };
 
+// Whether a tile of that height asks ahead in three places in turn instead of one.
+constexpr bool asks_in_three(size_t rows) { return rows <= 6; }
+
 template <class Arch>
 struct MatmulTile {
   const float* a;
@@ -62,6 +65,7 @@ struct MatmulTile {
   size_t k;
   const char* next;   // weights that will be needed soon, asked for while this tile runs: next_step bytes a k
   size_t next_step;   // (one panel only)
+  size_t next_apart;  // bytes from one of three places to the next, where asks_in_three(rows)
   const float* bias;  // at the tile's first column, like residual; both may be null
   const float* residual;
   size_t residual_stride;
@@ -83,11 +87,11 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
   // Weights asked for ahead: a line a k. Low tiles wait for memory and ask in three places in turn, each of which the processor's
   // own prefetcher takes up as a stream of its own (4 rows, weights in memory: 0.75 of the bandwidth instead of 0.61). Several
   // panels are several streams and do without.
-  constexpr bool kAsksAhead = kPanels == 1, kThree = kRows <= 6;
+  constexpr bool kAsksAhead = kPanels == 1, kThree = asks_in_three(kRows);
   const size_t next_step = t.next_step;
   const char* next = t.next;
-  const char* second = next + t.k / 3 * next_step;
-  const char* third = second + t.k / 3 * next_step;
+  const char* second = next + t.next_apart;
+  const char* third = second + t.next_apart;
   const float* a = t.a;
   const float* b = t.panel;
   const auto step = [&]() __attribute__((always_inline)) {
