@@ -46,6 +46,7 @@ enum class Unary : uint8_t { kIdentity, kRelu, kGeluErf, kGeluTanh, kSilu, kTanh
 // strides is allowed.
 // `cache_bytes` is the second-level cache of one core: it decides the order of the work, not the result.
 inline constexpr size_t kOneChunkK = 1024;
+// Above 256 half of it, and even: tiles take two i a round.
 constexpr size_t first_chain(size_t chunk) { return chunk <= 256 ? chunk : (chunk / 2 + 1) / 2 * 2; }
 struct MatmulArgs {
   const float* a = nullptr;

@@ -139,13 +139,9 @@ struct Matmul {
 
     // The first of two chains: the same tile into a buffer. The other begins where it ends.
     alignas(64) float before[kMaxTileFloats<Arch>];
-    MatmulTile<Arch> chain = t;
+    MatmulTile<Arch> chain = sums_into(t, before, vectors);
     if (two_chains) {
       chain.k = first_k;
-      chain.bias = chain.residual = nullptr;
-      chain.add = false;
-      chain.c_stride = panels * nr;
-      for (size_t v = 0; v < vectors; ++v) chain.c[v] = before + v * kLanes<Arch>;
       t.a += first_k;
       t.panel += first_k * nr;
       t.k = k_count - first_k;
@@ -156,11 +152,7 @@ struct Matmul {
     const bool whole = column + panels * nr <= args.n;
     const bool direct = whole && (!last || args.activation == Unary::kIdentity);
     alignas(64) float sums[kMaxTileFloats<Arch>];
-    MatmulTile<Arch> buffered = t;
-    buffered.bias = buffered.residual = nullptr;
-    buffered.add = false;
-    buffered.c_stride = panels * nr;
-    for (size_t v = 0; v < vectors; ++v) buffered.c[v] = sums + v * kLanes<Arch>;
+    MatmulTile<Arch> buffered = sums_into(t, sums, vectors);
     const MatmulFinish<Arch> finish{
         .sums = sums, .stride = panels * nr, .rows = rows, .columns = whole ? panels * nr : args.n - column, .tile = &t};
     const MatmulFinishFunction<Arch> finish_function = matmul_finish_for<Arch>(last ? args.activation : Unary::kIdentity);
@@ -186,6 +178,15 @@ struct Matmul {
       for (size_t v = 0; v < vectors; ++v) t.c[v] += rows * args.c_stride;
     }
     next += next_step * k_count * strips;
+  }
+
+  // The same tile with its bare sums in a buffer, [rows][vectors].
+  static MatmulTile<Arch> sums_into(MatmulTile<Arch> t, float* buffer, size_t vectors) {
+    t.bias = t.residual = nullptr;
+    t.add = false;
+    t.c_stride = vectors * kLanes<Arch>;
+    for (size_t v = 0; v < vectors; ++v) t.c[v] = buffer + v * kLanes<Arch>;
+    return t;
   }
 
   float* c_at(size_t row, size_t column) const {

@@ -95,7 +95,7 @@ SACCADE_INLINE Vec<int32_t, Arch> bits_of(Vec<float, Arch> x) {
 #if defined(__ARM_NEON)
   return vreinterpretq_s32_f32(x);
 #else
-  return xsimd::bitwise_cast<Vec<int32_t, Arch> >(x);
+  return xsimd::bitwise_cast<Vec<int32_t, Arch>>(x);
 #endif
 }
 template <class Arch>
@@ -103,7 +103,7 @@ SACCADE_INLINE Vec<float, Arch> float_of(Vec<int32_t, Arch> x) {
 #if defined(__ARM_NEON)
   return vreinterpretq_f32_s32(x);
 #else
-  return xsimd::bitwise_cast<Vec<float, Arch> >(x);
+  return xsimd::bitwise_cast<Vec<float, Arch>>(x);
 #endif
 }
 template <int kBits, class Arch>
