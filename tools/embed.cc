@@ -106,14 +106,17 @@ int run_embed(const EmbedOptions& options) {
   TextReader reader(options);
   const Encoder encoder = load_encoder(options, setup);
   VectorWriter writer(options.output, format_of(options), encoder.info().output_width);
+  const auto say_left_behind = [&] {
+    if (const std::string left = writer.left_behind(); !left.empty()) fmt::print(stderr, "saccade: {}\n", left);
+  };
   try {
     Embedding(options, encoder, reader, writer).run();
   } catch (const Interrupted&) {
     const Exit exit = interrupted();
-    if (const std::string left = writer.left_behind(); !left.empty()) fmt::print(stderr, "saccade: {}\n", left);
+    say_left_behind();
     return exit;
   } catch (const Failure&) {
-    if (const std::string left = writer.left_behind(); !left.empty()) fmt::print(stderr, "saccade: {}\n", left);
+    say_left_behind();
     throw;
   }
   writer.finish();
