@@ -8,7 +8,6 @@
 namespace saccade::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 bool one_line(const std::string& text) { return std::count(text.begin(), text.end(), '\n') == 1 && text.back() == '\n'; }
 
 TEST(Command, AloneTellsHowToUseIt) {

@@ -24,8 +24,6 @@ using nlohmann::json;
 
 constexpr size_t kWidth = ModelDirectory::kWidth, kNpyHeader = 128;
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 std::string content(const std::string& file) {
   std::stringstream stream;
   stream << std::ifstream(file, std::ios::binary).rdbuf();

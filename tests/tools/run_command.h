@@ -24,6 +24,8 @@ Outcome run_and_interrupt(const std::string& arguments);
 // The same, with that signal sent when `ready` says so; it is asked often.
 Outcome run_and_interrupt(const std::string& arguments, int signal, std::function<bool(const Outcome&)> ready);
 
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 // ISAs of this build that the CPU supports, and those that it lacks, as `saccade info` names them.
 std::vector<std::string> supported_isas();
 std::vector<std::string> unsupported_isas();

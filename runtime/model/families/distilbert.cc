@@ -6,12 +6,12 @@ namespace saccade {
 inline namespace v0 {
 namespace {
 
-constexpr EmbeddingNames kEmbeddings = {
+constexpr EmbeddingNames kDistilbertEmbeddings = {
     .word = "embeddings.word_embeddings",
     .position = "embeddings.position_embeddings",
     .norm = "embeddings.LayerNorm",
 };
-constexpr LayerNames kLayer = {
+constexpr LayerNames kDistilbertLayer = {
     .attention = {.query = "transformer.layer.#.attention.q_lin",
                   .key = "transformer.layer.#.attention.k_lin",
                   .value = "transformer.layer.#.attention.v_lin",
@@ -26,7 +26,7 @@ constexpr LayerNames kLayer = {
 void build_distilbert(Builder& builder) {
   const Config config = read_config(builder.json, {.layers = 6});
   describe(builder, config);
-  post_norm_layers(builder, config, embeddings(builder, config, kEmbeddings), kLayer);
+  post_norm_layers(builder, config, embeddings(builder, config, kDistilbertEmbeddings), kDistilbertLayer);
   add_head(builder, config,
            {.sequence = {.linear = "pre_classifier", .f = Activation::kRelu},
             .masked = {.linear = "vocab_transform", .f = config.activation, .norm = "vocab_layer_norm"},

@@ -6,12 +6,12 @@ namespace saccade {
 inline namespace v0 {
 namespace {
 
-constexpr EmbeddingNames kEmbeddings = {
+constexpr EmbeddingNames kGteEmbeddings = {
     .word = kBertEmbeddings.word,
     .type = kBertEmbeddings.type,
     .norm = kBertEmbeddings.norm,
 };
-constexpr LayerNames kLayer = {
+constexpr LayerNames kGteLayer = {
     .attention = {.fused = "encoder.layer.#.attention.qkv_proj",
                   .query = "encoder.layer.#.attention.q_proj|layers.#.self_attn.q_proj",
                   .key = "encoder.layer.#.attention.k_proj|layers.#.self_attn.k_proj",
@@ -26,7 +26,7 @@ constexpr LayerNames kLayer = {
             .bias = false},
     .ffn_norm = "encoder.layer.#.mlp_ln|layers.#.post_mlp_layernorm",
 };
-constexpr HeadNames kHeads = {
+constexpr HeadNames kGteHeads = {
     .sequence = {.linear = "pooler.dense"},
     .masked = {.linear = "lm_head.dense", .f = Activation::kGelu, .norm = "lm_head.norm|lm_head.layer_norm"},
     .decoder = "lm_head.decoder",
@@ -44,8 +44,8 @@ void build_gte(Builder& builder) {
   describe(builder, config);
   const RopeOptions rope =
       read_rope(find_any(json, {"rope_scaling", "rope_parameters"}), positive_or(json, "rope_theta", 160000), config);
-  post_norm_layers(builder, config, embeddings(builder, config, kEmbeddings), kLayer, {.rope = rope});
-  add_head(builder, config, kHeads);
+  post_norm_layers(builder, config, embeddings(builder, config, kGteEmbeddings), kGteLayer, {.rope = rope});
+  add_head(builder, config, kGteHeads);
 }
 
 }  // namespace v0

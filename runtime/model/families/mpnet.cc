@@ -10,7 +10,7 @@ namespace saccade {
 inline namespace v0 {
 namespace {
 
-constexpr LayerNames kLayer = {
+constexpr LayerNames kMpnetLayer = {
     .attention = {.query = "encoder.layer.#.attention.attn.q",
                   .key = "encoder.layer.#.attention.attn.k",
                   .value = "encoder.layer.#.attention.attn.v",
@@ -19,7 +19,7 @@ constexpr LayerNames kLayer = {
     .ffn = kBertLayer.ffn,
     .ffn_norm = kBertLayer.ffn_norm,
 };
-constexpr EmbeddingNames kEmbeddings = {
+constexpr EmbeddingNames kMpnetEmbeddings = {
     .word = kBertEmbeddings.word,
     .position = kBertEmbeddings.position,
     .norm = kBertEmbeddings.norm,
@@ -59,7 +59,7 @@ void build_mpnet(Builder& builder) {
   describe(builder, config);
   const auto bias = relative_bias(builder.tensors.table("encoder.relative_attention_bias", kBuckets, config.heads));
   const AttentionKind kind = {.options = {.relative_bias = {bias.data(), static_cast<int64_t>(bias.size())}}};
-  post_norm_layers(builder, config, embeddings(builder, config, kEmbeddings, kPositionOffset), kLayer, kind);
+  post_norm_layers(builder, config, embeddings(builder, config, kMpnetEmbeddings, kPositionOffset), kMpnetLayer, kind);
   add_head(builder, config, kRobertaHeads);
 }
 

@@ -8,13 +8,13 @@ namespace saccade {
 inline namespace v0 {
 namespace {
 
-constexpr EmbeddingNames kEmbeddings = {
+constexpr EmbeddingNames kNomicEmbeddings = {
     .word = kBertEmbeddings.word,
     .type = kBertEmbeddings.type,
     .norm = "emb_ln|embeddings.LayerNorm",
 };
 
-constexpr LayerNames kLayer = {
+constexpr LayerNames kNomicLayer = {
     .attention = {.fused = "encoder.layers.#.attn.Wqkv",
                   .query = "layers.#.self_attn.q_proj",
                   .key = "layers.#.self_attn.k_proj",
@@ -54,7 +54,7 @@ void build_nomic_bert(Builder& builder) {
   }
   describe(builder, config);
   const RopeOptions rope = read_rope(json.find("rope_parameters"), positive_or(json, "rotary_emb_base", 1000), config);
-  post_norm_layers(builder, config, embeddings(builder, config, kEmbeddings), kLayer, {.rope = rope});
+  post_norm_layers(builder, config, embeddings(builder, config, kNomicEmbeddings), kNomicLayer, {.rope = rope});
   add_head(builder, config, bert_heads(config.activation));
 }
 

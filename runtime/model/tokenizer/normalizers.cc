@@ -235,7 +235,7 @@ BertOptions bert_options(const Json& json) {
 
 std::unique_ptr<Normalizer> read_sequence(const Json& json, int depth);
 
-struct Kind {
+struct NormalizerKind {
   const char* type;
   std::unique_ptr<Normalizer> (*make)(const Json& json);
 };
@@ -243,7 +243,7 @@ template <NormalForm kForm>
 std::unique_ptr<Normalizer> make_form(const Json&) {
   return std::make_unique<Form>(kForm);
 }
-constexpr Kind kKinds[] = {
+constexpr NormalizerKind kNormalizers[] = {
     {"BertNormalizer", [](const Json& json) { return make_bert_normalizer(bert_options(json)); }},
     {"Lowercase", [](const Json&) -> std::unique_ptr<Normalizer> { return std::make_unique<Lowercase>(); }},
     {"Nmt", [](const Json&) -> std::unique_ptr<Normalizer> { return std::make_unique<Nmt>(); }},
@@ -276,7 +276,7 @@ std::unique_ptr<Normalizer> read_nested(const Json& json, int depth) {
   if (!json) return nullptr;
   const std::string_view type = json.at("type").string();
   if (type == "Sequence") return read_sequence(json, depth);
-  for (const Kind& kind : kKinds) {
+  for (const NormalizerKind& kind : kNormalizers) {
     if (type == kind.type) return kind.make(json);
   }
   fail(Code::kUnsupported, json.where(), ": the normalizer ", json.at("type").describe(), " is not known");

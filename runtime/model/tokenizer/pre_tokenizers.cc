@@ -211,11 +211,11 @@ std::unique_ptr<PreTokenizer> split_at(unsigned classes, Behavior behavior) {
   return std::make_unique<Split>(make_class_pattern(classes), behavior);
 }
 
-struct Kind {
+struct PreTokenizerKind {
   const char* type;
   std::unique_ptr<PreTokenizer> (*make)(const Json& json);
 };
-constexpr Kind kKinds[] = {
+constexpr PreTokenizerKind kPreTokenizers[] = {
     {"BertPreTokenizer", [](const Json&) { return make_bert_pre_tokenizer(); }},
     {"ByteLevel",
      [](const Json& json) { return make_byte_level(json.at("add_prefix_space").boolean(), json.boolean_or("use_regex", true)); }},
@@ -252,7 +252,7 @@ std::unique_ptr<PreTokenizer> read_nested(const Json& json, int depth) {
   constexpr int kDeepest = 8;  // published files nest once
   if (!json) return nullptr;
   const std::string_view type = json.at("type").string();
-  for (const Kind& kind : kKinds) {
+  for (const PreTokenizerKind& kind : kPreTokenizers) {
     if (type == kind.type) return kind.make(json);
   }
   if (type != "Sequence")
