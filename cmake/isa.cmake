@@ -8,10 +8,11 @@
 #   CPU        feature bits that must be reported by the CPU (names known to kernels/isa.cc)
 #   OS         register state that the operating system must save (XCR0 bits; 0 = none)
 # Rows go from the least to the most capable; detection picks the last one that is built and supported.
+set(SACCADE_SKIP_ISAS "" CACHE STRING "ISAs to leave out, separated by semicolons")
 set(SACCADE_ISAS)
 set(SACCADE_ISA_ROWS "")
 function(saccade_isa name processor arch flags cpu os)
-  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "${processor}")
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "${processor}" OR name IN_LIST SACCADE_SKIP_ISAS)
     return()
   endif()
   set(SACCADE_ISAS ${SACCADE_ISAS} ${name} PARENT_SCOPE)

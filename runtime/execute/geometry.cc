@@ -134,7 +134,7 @@ bool nothing_to_do(const RunState& run, const Step& step) {
 // Whether the run is over before other workers would have helped: waking one takes up to 50 microseconds, and a run has some 50
 // barriers of about one. One core with AVX2 does 5 MFLOP in that time.
 bool is_small(const RunState& run) {
-  constexpr double kSmallFlops = 5e6;
+  constexpr double kSmallRunFlops = 5e6;
   double flops = 0;
   for (const Step& step : run.plan->steps) {
     if (step.kind == StepKind::kMatmul) {
@@ -147,7 +147,7 @@ bool is_small(const RunState& run) {
                static_cast<double>(data.heads * (data.head_dim + data.value_dim));
     }
   }
-  return flops < kSmallFlops;
+  return flops < kSmallRunFlops;
 }
 
 int64_t rows_of(const RunState& run, const Step& step) {
