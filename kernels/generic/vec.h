@@ -89,13 +89,22 @@ SACCADE_INLINE Vec<float, Arch> fnma(Vec<float, Arch> a, Vec<float, Arch> b, Vec
   return xsimd::fnma(a, b, c);
 #endif
 }
+// xsimd names the result of bitwise_cast by its vector (8.1) or by its element (newer ones).
+template <class T, class U, class Arch>
+SACCADE_INLINE Vec<T, Arch> cast_bits(Vec<U, Arch> x) {
+  if constexpr (requires { requires __is_same(decltype(xsimd::bitwise_cast<T>(x)), Vec<T, Arch>); }) {
+    return xsimd::bitwise_cast<T>(x);
+  } else {
+    return xsimd::bitwise_cast<Vec<T, Arch>>(x);
+  }
+}
 // The bits of a vector as integers and back. (xsimd's casts and shifts on NEON are weak functions, called through pointers.)
 template <class Arch>
 SACCADE_INLINE Vec<int32_t, Arch> bits_of(Vec<float, Arch> x) {
 #if defined(__ARM_NEON)
   return vreinterpretq_s32_f32(x);
 #else
-  return xsimd::bitwise_cast<Vec<int32_t, Arch>>(x);
+  return cast_bits<int32_t>(x);
 #endif
 }
 template <class Arch>
@@ -103,7 +112,7 @@ SACCADE_INLINE Vec<float, Arch> float_of(Vec<int32_t, Arch> x) {
 #if defined(__ARM_NEON)
   return vreinterpretq_f32_s32(x);
 #else
-  return xsimd::bitwise_cast<Vec<float, Arch>>(x);
+  return cast_bits<float>(x);
 #endif
 }
 template <int kBits, class Arch>
