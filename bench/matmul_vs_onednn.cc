@@ -8,6 +8,7 @@
 // where it fits). A model's run is between the two: every weight once, 43 MB (MiniLM) or 340 MB (BERT-base) of them.
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,7 @@
 // saccade inspect: what a model directory is, as its files say, and what it becomes here.
 #include <fmt/core.h>
+
+#include <algorithm>
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>

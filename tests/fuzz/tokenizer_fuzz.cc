@@ -1,4 +1,6 @@
 // tokenizer.json: any bytes are refused with a Status, or make a tokenizer whose ids are inside its vocabulary.
+#include <algorithm>
+
 #include "runtime/graph/check.h"
 #include "runtime/model/tokenizer/data.h"
 

@@ -1,5 +1,6 @@
 // Any bytes are text for tokenizers of every kind: each gives ids of its vocabulary, the same ones when asked again and when the
 // text is repaired first, and cutting keeps the limit. The first byte chooses the tokenizer.
+#include <algorithm>
 #include <memory>
 
 #include "runtime/graph/check.h"

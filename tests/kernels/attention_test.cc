@@ -1,6 +1,7 @@
 // Attention beside the double reference: the cases of the data file, sizes at every edge, every option, random problems.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "tests/kernels/attention_problem.h"

@@ -2,6 +2,7 @@
 // each in both regimes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/kernels/attention_problem.h"

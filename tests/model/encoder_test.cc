@@ -1,5 +1,6 @@
 // Encoder: what modules, prompts and limits of a directory do to the hidden states (whose own test is that of the families), the
 // same bits for every batch, options, and what is refused. Expected vectors are computed here in double from encode_tokens.
+#include <algorithm>
 #include <cmath>
 #include <thread>
 

@@ -1,6 +1,7 @@
 // The encoder of tests/support/encoder.h for one sequence, in double, loop by loop. The specification of a whole plan.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

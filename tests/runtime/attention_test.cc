@@ -1,5 +1,7 @@
 // Numbers of attention(): the cases of tests/data/attention_cases.json, all head sizes, what dropped keys hold, and 64-bit
 // offsets.
+#include <algorithm>
+
 #include "saccade/attention.h"
 
 #include <gtest/gtest.h>

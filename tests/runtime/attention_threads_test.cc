@@ -1,6 +1,7 @@
 // What attention() promises about threads, executors, cancelling, floating-point state and memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cfenv>
 #include <functional>

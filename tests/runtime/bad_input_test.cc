@@ -1,6 +1,7 @@
 // Every mistake that Batch, Workspace and attention() can see.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>

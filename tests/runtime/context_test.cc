@@ -1,6 +1,7 @@
 // Context::run: bindings and their refusals, padded rows, attention weights, scratch.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/runtime/context_support.h"

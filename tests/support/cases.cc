@@ -1,5 +1,6 @@
 #include "tests/support/cases.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>

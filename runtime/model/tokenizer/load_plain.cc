@@ -1,4 +1,5 @@
 // Directories without tokenizer.json: a vocabulary in its own format, and tokenizer_config.json for what that leaves open.
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/graph/check.h"
