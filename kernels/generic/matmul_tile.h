@@ -126,8 +126,8 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
     ++a;
     b += Tiles<Arch>::nr;
   };
-  // Two k a round: 1 to 2 % for 24 FMAs more. Tiles of several panels have no registers left for it on SSE2.
-  constexpr size_t kUnrolled = kPanels == 1 ? 2 : 1;
+  // Two k a round: 1 to 2 % for 24 FMAs more. Without FMA, products take the registers for it (GCC 14 spills).
+  constexpr size_t kUnrolled = kPanels == 1 && kFused ? 2 : 1;
   const float* const a_whole = a + t.k / kUnrolled * kUnrolled;
   while (a != a_whole) {
     step();
