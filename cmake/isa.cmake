@@ -11,7 +11,9 @@
 set(SACCADE_SKIP_ISAS "" CACHE STRING "ISAs to leave out, separated by semicolons")
 set(SACCADE_ISAS)
 set(SACCADE_ISA_ROWS "")
+set(SACCADE_ALL_ISAS)
 function(saccade_isa name processor arch flags cpu os)
+  set(SACCADE_ALL_ISAS ${SACCADE_ALL_ISAS} ${name} PARENT_SCOPE)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "${processor}" OR name IN_LIST SACCADE_SKIP_ISAS)
     return()
   endif()
@@ -31,3 +33,12 @@ saccade_isa(avx2   "x86_64|AMD64"          "Avx2" "-mavx2;-mfma;-mno-avx512f"   
 saccade_isa(avx512 "x86_64|AMD64"          "Avx512"        "-mavx512f;-mavx512cd;-mavx512bw;-mavx512dq;-mavx512vl;-mfma;-mprefer-vector-width=512" "Avx512f;Avx512bw;Avx512dq;Avx512vl;Fma" 0xe6)
 # NEON: every AArch64 CPU.
 saccade_isa(neon   "aarch64|arm64|ARM64"   "Neon"          ""                                                             "Neon"                              0x0)
+
+foreach(isa IN LISTS SACCADE_SKIP_ISAS)
+  if(NOT isa IN_LIST SACCADE_ALL_ISAS)
+    message(FATAL_ERROR "SACCADE_SKIP_ISAS: there is no ISA '${isa}', expected some of ${SACCADE_ALL_ISAS}")
+  endif()
+endforeach()
+if(NOT SACCADE_ISAS)
+  message(FATAL_ERROR "No ISA is left for ${CMAKE_SYSTEM_PROCESSOR}, SACCADE_SKIP_ISAS is '${SACCADE_SKIP_ISAS}'")
+endif()
