@@ -11,6 +11,7 @@
 namespace saccade::tool {
 
 inline constexpr int64_t kMaxLength = 1 << 20;  // tokens of one sequence; far above what any position table holds
+inline constexpr int kMaxThreads = 1024;        // the most that the library takes
 
 struct CommonOptions {
   bool json = false;

@@ -18,7 +18,7 @@ void CommandLine::add_common(CLI::App* command, CommonOptions& options) {
       ->type_name("NAME")
       ->group("Performance");
   command->add_option("--threads", options.threads, "Threads to compute with  [cores within the quota]")
-      ->check(range(1, 1024))
+      ->check(range(1, kMaxThreads))
       ->type_name("N")
       ->group("Performance");
 }

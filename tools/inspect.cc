@@ -1,9 +1,8 @@
 // saccade inspect: what a model directory is, as its files say, and what it becomes here.
 #include <fmt/core.h>
-
-#include <algorithm>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tools/console.h"

@@ -40,7 +40,8 @@ std::string choose_isa(const std::string& asked, const Machine& machine) {
 int threads_of(int asked) {
   const char* const text = std::getenv("SACCADE_NUM_THREADS");
   if (asked == 0 && text != nullptr && *text != '\0' && machine().threads_source != "SACCADE_NUM_THREADS") {
-    throw Failure(kFailure, fmt::format("SACCADE_NUM_THREADS {}: should be a number of threads, 1 to 1024", printable(text, 40)));
+    throw Failure(kFailure, fmt::format("SACCADE_NUM_THREADS {}: should be a number of threads, 1 to {}", printable(text, 40),
+                                        kMaxThreads));
   }
   return resolve_threads(asked);
 }

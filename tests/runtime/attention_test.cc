@@ -1,11 +1,11 @@
 // Numbers of attention(): the cases of tests/data/attention_cases.json, all head sizes, what dropped keys hold, and 64-bit
 // offsets.
-#include <algorithm>
-
 #include "saccade/attention.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+
+#include <algorithm>
 
 #include "tests/runtime/attention_problem.h"
 #include "tests/support/cases.h"
