@@ -15,11 +15,11 @@ constexpr int64_t kMaxSize = int64_t{1} << 20;
 constexpr int64_t kMaxLayers = 4096;
 constexpr double kMaxNumber = 1e18;  // so that the product of two is a float
 
-struct Named {
+struct ActivationName {
   std::string_view name;
   Activation activation;
 };
-constexpr Named kActivations[] = {
+constexpr ActivationName kActivations[] = {
     {"gelu", Activation::kGelu},
     {"gelu_python", Activation::kGelu},
     {"gelu_new", Activation::kGeluTanh},
@@ -85,11 +85,11 @@ Config read_config(const Json& root, const Config& defaults) {
 }
 
 Activation read_activation(const Json& name) {
-  for (const Named& known : kActivations) {
+  for (const ActivationName& known : kActivations) {
     if (known.name == name.string()) return known.activation;
   }
   std::vector<std::string_view> names;
-  for (const Named& known : kActivations) names.push_back(known.name);
+  for (const ActivationName& known : kActivations) names.push_back(known.name);
   unknown(name, names);
 }
 

@@ -48,7 +48,7 @@ struct NamedActivation {
   Activation f;
   std::string_view text;
 };
-constexpr Named<NamedActivation> kActivations[] = {
+constexpr Named<NamedActivation> kDenseActivations[] = {
     {"Identity", {Activation::kIdentity, ""}}, {"ReLU", {Activation::kRelu, " relu"}},
     {"GELU", {Activation::kGelu, " gelu"}},    {"SiLU", {Activation::kSilu, " silu"}},
     {"Tanh", {Activation::kTanh, " tanh"}},    {"Sigmoid", {Activation::kSigmoid, " sigmoid"}}};
@@ -103,7 +103,7 @@ std::string read_dense(const std::string& directory, Modules& modules) {
   NamedActivation activation{Activation::kTanh, " tanh"};
   if (const Json name = root.find("activation_function")) {
     const bool torch = name.string().starts_with("torch.");
-    activation = lookup(kActivations, torch ? last_part(name.string()) : name.string(), name);
+    activation = lookup(kDenseActivations, torch ? last_part(name.string()) : name.string(), name);
   }
   dense.activation = activation.f;
   modules.after.emplace_back(dense);

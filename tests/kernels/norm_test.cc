@@ -14,7 +14,7 @@ using test::kEps;
 using test::Matrix;
 using test::Random;
 
-constexpr size_t kRows = 3;
+constexpr size_t kNormRows = 3;
 
 // Every combination of the optional arguments, in and out of place.
 TEST(Norm, MatchesTheReference) {
@@ -22,11 +22,12 @@ TEST(Norm, MatchesTheReference) {
   for (size_t width : test::test_widths()) {
     for (int flags = 0; flags < 32; ++flags) {
       const bool rms = flags & 1, with_residual = flags & 2, with_gain = flags & 4, with_bias = flags & 8, with_sum = flags & 16;
-      Matrix x(kRows, width, width + 1, random, -2, 3), residual(kRows, width, width + 2, random), sum(kRows, width, width + 3);
-      Matrix gain(1, width, width + 1, random), bias(1, width, width + 1, random), y(kRows, width, width + 4);
+      Matrix x(kNormRows, width, width + 1, random, -2, 3), residual(kNormRows, width, width + 2, random),
+          sum(kNormRows, width, width + 3);
+      Matrix gain(1, width, width + 1, random), bias(1, width, width + 1, random), y(kNormRows, width, width + 4);
       NormArgs args{.x = x.data(),
                     .x_stride = x.stride(),
-                    .rows = kRows,
+                    .rows = kNormRows,
                     .width = width,
                     .rms = rms,
                     .y = y.data(),
@@ -38,7 +39,7 @@ TEST(Norm, MatchesTheReference) {
       const std::vector<double> want = reference::norm(args);
       test::table().norm(args);
       test::Comparison comparison("norm of width " + std::to_string(width) + ", flags " + std::to_string(flags), random.seed());
-      for (size_t r = 0; r < kRows; ++r) {
+      for (size_t r = 0; r < kNormRows; ++r) {
         for (size_t j = 0; j < width; ++j) {
           // |normalised| <= sqrt(width) in a row whose deviation is about 1.5 (eps adds nothing): mean and deviation are good to
           // a few eps of the row's largest number, 4.
@@ -110,10 +111,10 @@ TEST(L2Normalize, MatchesTheReference) {
   for (size_t width : test::test_widths()) {
     for (float size : {1.0f, 1e-3f, 1e-15f, 1e-25f, 1e15f, 1e30f}) {
       for (float eps : {1e-12f, 1e-30f}) {
-        Matrix x(kRows, width, width + 1, random, -size, size), y(kRows, width, width + 5);
+        Matrix x(kNormRows, width, width + 1, random, -size, size), y(kNormRows, width, width + 5);
         const L2NormalizeArgs args{.x = x.data(),
                                    .x_stride = x.stride(),
-                                   .rows = kRows,
+                                   .rows = kNormRows,
                                    .width = width,
                                    .eps = eps,
                                    .y = y.data(),
@@ -122,7 +123,7 @@ TEST(L2Normalize, MatchesTheReference) {
         const std::vector<double> want = reference::l2_normalize(args);
         test::Comparison comparison("l2_normalize of width " + std::to_string(width) + ", size " + std::to_string(size),
                                     random.seed());
-        for (size_t r = 0; r < kRows; ++r) {
+        for (size_t r = 0; r < kNormRows; ++r) {
           for (size_t j = 0; j < width; ++j) {
             const double w = want[r * width + j];
             // Sum of squares in chains of at most width / 16 + 8, root and division.
@@ -135,7 +136,7 @@ TEST(L2Normalize, MatchesTheReference) {
         const std::vector<float> before = y.values();
         test::table().l2_normalize({.x = x.data(),
                                     .x_stride = x.stride(),
-                                    .rows = kRows,
+                                    .rows = kNormRows,
                                     .width = width,
                                     .eps = eps,
                                     .y = x.data(),

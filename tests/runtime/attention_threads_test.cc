@@ -61,7 +61,7 @@ Problem ragged(uint32_t seed) {
   return p;
 }
 
-Solution<float> expect_run(const Problem& p, Workspace& w, bool extras = true) {
+Solution<float> expect_bshd_run(const Problem& p, Workspace& w, bool extras = true) {
   test::Run run = test::run(p, w, Memory::kBshd, extras);
   EXPECT_TRUE(run.status.ok()) << run.status.to_string();
   return std::move(run.solution);
@@ -70,16 +70,16 @@ Solution<float> expect_run(const Problem& p, Workspace& w, bool extras = true) {
 TEST(AttentionThreads, GiveTheSameBits) {
   const Problem p = ragged(201);
   Workspace one = workspace({.threads = 1});
-  const Solution<float> want = expect_run(p, one);
+  const Solution<float> want = expect_bshd_run(p, one);
   for (int threads : {2, 3, 8}) {
     Workspace w = workspace({.threads = threads});
-    EXPECT_TRUE(same_bits(expect_run(p, w), want)) << threads << " threads";
+    EXPECT_TRUE(same_bits(expect_bshd_run(p, w), want)) << threads << " threads";
   }
   for (bool backwards : {false, true}) {
     for (int width : {1, 4, 100}) {
       const auto executor = std::make_shared<OneByOne>(width, backwards);
       Workspace w = workspace({.executor = executor});
-      EXPECT_TRUE(same_bits(expect_run(p, w), want)) << width << " calls, one by one";
+      EXPECT_TRUE(same_bits(expect_bshd_run(p, w), want)) << width << " calls, one by one";
       EXPECT_EQ(executor->runs, width > 1 ? 1 : 0);
     }
   }
@@ -92,8 +92,8 @@ TEST(AttentionThreads, OneHeadIsCutWithoutChangingBits) {
       {random, 1, 1, 1, 400, 90, 32, 32}, {random, 1, 1, 1, 450, 1100, 8, 8}, {random, 1, 6, 1, 170, 60, 16, 16}};
   for (const Problem& p : problems) {
     Workspace one = workspace({.threads = 1}), eight = workspace({.executor = std::make_shared<OneByOne>(8)});
-    const Solution<float> want = expect_run(p, one, false);
-    EXPECT_TRUE(same_bits(expect_run(p, eight, false).out, want.out)) << p.queries << " x " << p.keys;
+    const Solution<float> want = expect_bshd_run(p, one, false);
+    EXPECT_TRUE(same_bits(expect_bshd_run(p, eight, false).out, want.out)) << p.queries << " x " << p.keys;
     EXPECT_GT(eight.bytes(), 2 * one.bytes() - 4096) << "not cut";
   }
 }
@@ -101,7 +101,7 @@ TEST(AttentionThreads, OneHeadIsCutWithoutChangingBits) {
 TEST(AttentionThreads, ASequenceHasTheSameBitsAlone) {
   const Problem p = ragged(203);
   Workspace w = workspace({.threads = 2});
-  const Solution<float> all = expect_run(p, w);
+  const Solution<float> all = expect_bshd_run(p, w);
   for (int64_t b = 0; b < p.batch; ++b) {
     Problem one = p;
     const auto slice = [&](std::vector<float>& x, int64_t size) {
@@ -116,7 +116,7 @@ TEST(AttentionThreads, ASequenceHasTheSameBitsAlone) {
     slice(want.lse, p.heads * p.queries);
     slice(want.weights, p.heads * p.queries * p.keys);
     slice(want.scores, p.heads * p.queries * p.keys);
-    EXPECT_TRUE(same_bits(expect_run(one, w), want)) << "sequence " << b;
+    EXPECT_TRUE(same_bits(expect_bshd_run(one, w), want)) << "sequence " << b;
   }
 }
 
@@ -125,14 +125,14 @@ TEST(AttentionThreads, SmallWorkStaysOnTheCaller) {
   const Problem p(random, 2, 4, 4, 12, 12, 16, 16);
   const auto executor = std::make_shared<OneByOne>(4);
   Workspace w = workspace({.executor = executor});
-  (void)expect_run(p, w);
+  (void)expect_bshd_run(p, w);
   EXPECT_EQ(executor->runs, 0);
 }
 
 TEST(AttentionThreads, TheWorkspaceMayUseLessThanItsExecutor) {
   const auto executor = std::make_shared<OneByOne>(100);
   Workspace w = workspace({.threads = 3, .executor = executor});
-  (void)expect_run(ragged(210), w);
+  (void)expect_bshd_run(ragged(210), w);
   EXPECT_EQ(executor->last_tasks, 3);
 }
 
@@ -167,7 +167,7 @@ TEST(AttentionThreads, AWorkspaceInUseIsRefused) {
 TEST(AttentionStop, BeforeDuringAndAfter) {
   const Problem p = ragged(207);
   Workspace w = workspace({.threads = 2});
-  const Solution<float> want = expect_run(p, w);
+  const Solution<float> want = expect_bshd_run(p, w);
   std::atomic<bool> stop{true};
   const Status status = test::run(p, w, Memory::kBhsd, true, &stop).status;
   EXPECT_EQ(status.code(), Code::kCancelled) << status.to_string();
@@ -189,7 +189,7 @@ TEST(AttentionStop, BeforeDuringAndAfter) {
     }
   }
   EXPECT_GT(cancelled, 0);
-  EXPECT_TRUE(same_bits(expect_run(p, w), want)) << "after cancelled runs";
+  EXPECT_TRUE(same_bits(expect_bshd_run(p, w), want)) << "after cancelled runs";
 }
 
 TEST(AttentionStop, WrongArgumentsComeFirst) {
@@ -220,12 +220,12 @@ TEST(AttentionFloatState, IsTheCallersAgainAndDoesNotChangeBits) {
     bool kept = false;
   };
   Workspace plain = workspace({.threads = 1});
-  const Solution<float> want = expect_run(p, plain);
+  const Solution<float> want = expect_bshd_run(p, plain);
   const auto executor = std::make_shared<Upwards>();
   Workspace w = workspace({.executor = executor});
   Solution<float> got;
   ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
-  got = expect_run(p, w);
+  got = expect_bshd_run(p, w);
   const int mode = std::fegetround();
   std::fesetround(FE_TONEAREST);
   EXPECT_EQ(mode, FE_UPWARD);

@@ -12,8 +12,9 @@
 namespace saccade::test {
 namespace {
 
-constexpr EncoderShape kBert{.layers = 2, .width = 48, .heads = 4, .kv_heads = 4, .ffn = 1088, .positions = 400};
-constexpr EncoderShape kModern{.layers = 2, .width = 64, .heads = 4, .kv_heads = 2, .ffn = 72, .positions = 400, .modern = true};
+constexpr EncoderShape kWideBert{.layers = 2, .width = 48, .heads = 4, .kv_heads = 4, .ffn = 1088, .positions = 400};
+constexpr EncoderShape kSmallModern{
+    .layers = 2, .width = 64, .heads = 4, .kv_heads = 2, .ffn = 72, .positions = 400, .modern = true};
 constexpr EncoderOptions kBoth{.tokens = true, .pooled = true};
 // Long enough for several blocks of rows and for queries cut into chunks.
 const std::vector<int64_t> kLengths = {300, 1, 0, 17, 33, 2, 0, 160, 9};
@@ -38,7 +39,7 @@ std::vector<float> rows_of(const std::vector<float>& values, const EncoderBatch&
 }
 
 TEST(Bits, ASequenceAloneEqualsItselfInABatch) {
-  for (const EncoderShape& shape : {kBert, kModern}) {
+  for (const EncoderShape& shape : {kWideBert, kSmallModern}) {
     const EncoderWeights e = random_encoder(shape, 1);
     const EncoderBatch batch(shape, kLengths, 2);
     Outputs all = run_encoder(e, kBoth, batch);
@@ -55,20 +56,21 @@ TEST(Bits, ASequenceAloneEqualsItselfInABatch) {
 }
 
 TEST(Bits, OrderOfTheBatchDoesNotMatter) {
-  const EncoderWeights e = random_encoder(kBert, 1);
-  const EncoderBatch batch(kBert, kLengths, 2);
+  const EncoderWeights e = random_encoder(kWideBert, 1);
+  const EncoderBatch batch(kWideBert, kLengths, 2);
   EncoderBatch reversed = batch;
   std::reverse(reversed.ids.begin(), reversed.ids.end());
   std::reverse(reversed.lengths.begin(), reversed.lengths.end());
   Outputs a = run_encoder(e, kBoth, batch), b = run_encoder(e, kBoth, reversed);
   for (size_t s = 0; s < kLengths.size(); ++s) {
-    EXPECT_EQ(rows_of(a["tokens"], batch, s, kBert.width), rows_of(b["tokens"], reversed, kLengths.size() - 1 - s, kBert.width))
+    EXPECT_EQ(rows_of(a["tokens"], batch, s, kWideBert.width),
+              rows_of(b["tokens"], reversed, kLengths.size() - 1 - s, kWideBert.width))
         << s;
   }
 }
 
 TEST(Bits, ThreadsDoNotMatter) {
-  for (const EncoderShape& shape : {kBert, kModern}) {
+  for (const EncoderShape& shape : {kWideBert, kSmallModern}) {
     const EncoderWeights e = random_encoder(shape, 1);
     for (const auto& lengths : {kLengths, std::vector<int64_t>{20}, std::vector<int64_t>{700}}) {
       EncoderShape longer = shape;
@@ -84,7 +86,7 @@ TEST(Bits, ThreadsDoNotMatter) {
 }
 
 TEST(Bits, CacheSizesDoNotMatter) {
-  for (const EncoderShape& shape : {kBert, kModern}) {
+  for (const EncoderShape& shape : {kWideBert, kSmallModern}) {
     const EncoderWeights e = random_encoder(shape, 1);
     const EncoderBatch batch(shape, kLengths, 2);
     const Outputs own = run_encoder(e, kBoth, batch);
@@ -95,8 +97,8 @@ TEST(Bits, CacheSizesDoNotMatter) {
 }
 
 TEST(Bits, ExecutorsDoNotMatter) {
-  const EncoderWeights e = random_encoder(kBert, 1);
-  const EncoderBatch batch(kBert, kLengths, 2);
+  const EncoderWeights e = random_encoder(kWideBert, 1);
+  const EncoderBatch batch(kWideBert, kLengths, 2);
   const Outputs own = run_encoder(e, kBoth, batch);
   expect_same(own, run_encoder(e, kBoth, batch, {}, {.executor = serial_host(4)}), "host, one task after the other");
   expect_same(own, run_encoder(e, kBoth, batch, {}, {.executor = reverse_host(4)}), "host, last task first");
@@ -108,7 +110,7 @@ TEST(Bits, ExecutorsDoNotMatter) {
 
 // With every intermediate as an output no linear is fused and no row is left out.
 TEST(Bits, FusedStepsEqualTheirParts) {
-  for (const EncoderShape& shape : {kBert, kModern}) {
+  for (const EncoderShape& shape : {kWideBert, kSmallModern}) {
     const EncoderWeights e = random_encoder(shape, 1);
     for (const auto& lengths : {kLengths, std::vector<int64_t>{7}}) {
       const EncoderBatch batch(shape, lengths, 2);
@@ -173,7 +175,7 @@ TEST(Bits, RowOpsInTheSameTaskEqualTheirOwnStep) {
 
 // First and last pooling compute the last layer for one row per sequence; asking for the tokens too computes all rows.
 TEST(Bits, RowsThatAreLeftOutDoNotChangeTheOthers) {
-  for (const EncoderShape& shape : {kBert, kModern}) {
+  for (const EncoderShape& shape : {kWideBert, kSmallModern}) {
     const EncoderWeights e = random_encoder(shape, 1);
     const EncoderBatch batch(shape, kLengths, 2);
     for (Pooling pooling : {Pooling::kFirst, Pooling::kLast}) {

@@ -8,6 +8,7 @@ function(saccade_device_test name)
   add_test(NAME runtime_${name}_test.quick COMMAND runtime_${name}_test)
   set_tests_properties(runtime_${name}_test.quick PROPERTIES LABELS "quick" TIMEOUT 300)
 endfunction()
+set(device_tests executor_test.cc fork_test.cc machine_test.cc openmp_test.cc onednn_test.cc dlopen_test.cc)
 
 set(openmp_library)
 set(openmp_definition)

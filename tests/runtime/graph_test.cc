@@ -17,19 +17,19 @@
 namespace saccade {
 namespace {
 
-const float kNumbers[4096] = {};
+const float kWeights[4096] = {};
 
-Weight weight(int64_t in, int64_t out, Layout layout = Layout::kInOut) { return Weight(kNumbers, in, out, layout); }
+Weight weight(int64_t in, int64_t out, Layout layout = Layout::kInOut) { return Weight(kWeights, in, out, layout); }
 const Node& node(const Graph& graph, Value value) { return graph.data().nodes[value.node]; }
 
 TEST(Graph, AnEncoderLayerHasTheShapesOfItsOps) {
   Graph graph;
   const Value ids = graph.ids("ids");
-  const Value x = graph.embedding({{.table = {kNumbers, 100, 16}, .ids = ids},
-                                   {.table = {kNumbers, 50, 16}, .ids = graph.positions(), .offset = 2},
-                                   {.table = {kNumbers, 2, 16}, .offset = 1}});
-  const Value n = graph.layer_norm(x, {kNumbers, 16}, {kNumbers, 16}, 1e-12f);
-  const Value q = graph.linear(n, weight(16, 24)), k = graph.linear(n, weight(16, 12), {kNumbers, 12});
+  const Value x = graph.embedding({{.table = {kWeights, 100, 16}, .ids = ids},
+                                   {.table = {kWeights, 50, 16}, .ids = graph.positions(), .offset = 2},
+                                   {.table = {kWeights, 2, 16}, .offset = 1}});
+  const Value n = graph.layer_norm(x, {kWeights, 16}, {kWeights, 16}, 1e-12f);
+  const Value q = graph.linear(n, weight(16, 24)), k = graph.linear(n, weight(16, 12), {kWeights, 12});
   const Value v = graph.linear(n, weight(16, 6));
   const Value a = graph.attention(q, k, v, {.heads = 4, .kv_heads = 2, .weights = true});
   const Value o = graph.add(graph.linear(a, weight(12, 16)), n);
@@ -83,7 +83,7 @@ TEST(Graph, StridesAreResolvedAndVectorsWidened) {
   const Value dense = graph.linear(x, weight(6, 10, Layout::kOutIn), {halves, Dtype::kF16, 10});
   const uint16_t brain[] = {0x3f80, 0xc000, 0x0001, 0x7f80, 0x7fc0, 0x8000};
   const float brain_want[] = {1, -2, 0x1p-133f, INFINITY, NAN, -0.0f};
-  const Value strided = graph.linear(x, Weight(kNumbers, Dtype::kBf16, 6, 6, Layout::kInOut, 9), {brain, Dtype::kBf16, 6});
+  const Value strided = graph.linear(x, Weight(kWeights, Dtype::kBf16, 6, 6, Layout::kInOut, 9), {brain, Dtype::kBf16, 6});
   ASSERT_TRUE(graph.status().ok()) << graph.status().to_string();
   EXPECT_EQ(node(graph, dense).weight->stride, 6);
   EXPECT_EQ(node(graph, strided).weight->stride, 9);

@@ -12,8 +12,8 @@
 namespace saccade::test {
 namespace {
 
-constexpr EncoderShape kBert{};
-constexpr EncoderShape kModern{.kv_heads = 2, .modern = true};
+constexpr EncoderShape kDefaultBert{};
+constexpr EncoderShape kDefaultModern{.kv_heads = 2, .modern = true};
 
 std::vector<std::string> step_names(const Plan& plan) {
   std::vector<std::string> names;
@@ -34,7 +34,7 @@ TEST(Plan, BertIsFused) {
   std::vector<std::string> want = {"embedding + layer_norm"};
   for (int i = 0; i < 2; ++i) want.insert(want.end(), layer.begin(), layer.end());
   want.insert(want.end(), {"output", "pool + l2_normalize", "output"});
-  std::vector<std::string> got = step_names(kBert, {.tokens = true, .pooled = true});
+  std::vector<std::string> got = step_names(kDefaultBert, {.tokens = true, .pooled = true});
   std::sort(want.begin(), want.end());
   std::sort(got.begin(), got.end());
   EXPECT_EQ(got, want);
@@ -60,7 +60,7 @@ TEST(Plan, ModernIsFused) {
                                          "gated",
                                          "linear + add + rms_norm",
                                          "output"};
-  std::vector<std::string> got = step_names(kModern, {});
+  std::vector<std::string> got = step_names(kDefaultModern, {});
   if (got[0] == "embedding + rms_norm") got[0] = "embedding", got.insert(got.begin() + 1, "rms_norm");
   EXPECT_EQ(got, want);
 }
@@ -81,12 +81,12 @@ TEST(Plan, FirstPoolingComputesOneRowPerSequence) {
                                          "linear + add + layer_norm",
                                          "pool + l2_normalize",
                                          "output"};
-  EXPECT_EQ(step_names(kBert, {.tokens = false, .pooled = true, .pooling = Pooling::kFirst}), want);
-  EXPECT_EQ(step_names(kBert, {.tokens = false, .pooled = true, .pooling = Pooling::kLast}), want);
+  EXPECT_EQ(step_names(kDefaultBert, {.tokens = false, .pooled = true, .pooling = Pooling::kFirst}), want);
+  EXPECT_EQ(step_names(kDefaultBert, {.tokens = false, .pooled = true, .pooling = Pooling::kLast}), want);
 }
 
 TEST(Plan, OutputsThatAreNotWantedAreNotComputed) {
-  const EncoderWeights e = random_encoder(kBert, 1);
+  const EncoderWeights e = random_encoder(kDefaultBert, 1);
   const Graph graph = encoder_graph(e, {.tokens = true, .pooled = true});
   auto plan = Plan::compile(graph, {.outputs = {"tokens"}});
   ASSERT_TRUE(plan.ok());
@@ -130,7 +130,7 @@ TEST(Plan, IsasAreNeverReplaced) {
 }
 
 TEST(Plan, DescriptionTellsShapesAndBytes) {
-  const EncoderWeights e = random_encoder(kBert, 1);
+  const EncoderWeights e = random_encoder(kDefaultBert, 1);
   auto plan = Plan::compile(encoder_graph(e, {.tokens = false, .pooled = true}));
   ASSERT_TRUE(plan.ok());
   const auto json = nlohmann::json::parse(plan->describe_json());
@@ -146,7 +146,7 @@ TEST(Plan, DescriptionTellsShapesAndBytes) {
 }
 
 TEST(Plan, FlopsAndMemoryAreThoseOfTheBatch) {
-  const EncoderWeights e = random_encoder(kBert, 1);
+  const EncoderWeights e = random_encoder(kDefaultBert, 1);
   auto plan = Plan::compile(encoder_graph(e, {}));
   ASSERT_TRUE(plan.ok());
   // 2 layers of 4 w w + 2 w ffn weights, and 4 S w for each token's attention.
@@ -160,7 +160,7 @@ TEST(Plan, FlopsAndMemoryAreThoseOfTheBatch) {
 }
 
 TEST(Plan, RowWiseNeighboursFormChains) {
-  const EncoderWeights e = random_encoder(kBert, 1);
+  const EncoderWeights e = random_encoder(kDefaultBert, 1);
   auto plan = Plan::compile(encoder_graph(e, {.tokens = true, .pooled = true}));
   ASSERT_TRUE(plan.ok());
   const auto json = nlohmann::json::parse(plan->describe_json());
@@ -172,7 +172,7 @@ TEST(Plan, RowWiseNeighboursFormChains) {
 // ---- weights
 
 TEST(Plan, PlansOfOneGraphShareTheirWeights) {
-  const EncoderWeights e = random_encoder(kBert, 1);
+  const EncoderWeights e = random_encoder(kDefaultBert, 1);
   const Graph graph = encoder_graph(e, {.tokens = true, .pooled = true});
   auto all = Plan::compile(graph);
   ASSERT_TRUE(all.ok());
@@ -322,7 +322,7 @@ class LoopBackend : public LinearBackend {
 };
 
 TEST(Plan, LinearsOfABackendGiveTheSameResults) {
-  for (const EncoderShape& shape : {kBert, kModern}) {
+  for (const EncoderShape& shape : {kDefaultBert, kDefaultModern}) {
     const EncoderWeights e = random_encoder(shape, 1);
     const EncoderBatch batch(shape, {7, 20, 0, 1}, 2);
     const EncoderOptions options{.tokens = true, .pooled = true};
@@ -414,7 +414,7 @@ TEST(Plan, OneBufferMayBeATableOfTwoDtypes) {
 }
 
 TEST(Plan, MovedFromTellsNothing) {
-  const EncoderWeights e = random_encoder(kBert, 1);
+  const EncoderWeights e = random_encoder(kDefaultBert, 1);
   auto plan = Plan::compile(encoder_graph(e, {}));
   ASSERT_TRUE(plan.ok());
   Plan other = *plan;
