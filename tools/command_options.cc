@@ -103,6 +103,7 @@ void CommandLine::add_bench_encoder(CLI::App* bench) {
                                   ->type_name("SHAPE")
                                   ->group("Input");
   encoder->add_option("--model", encoder_.model, "A published model directory instead of a shape with generated weights")
+      ->check(not_empty())
       ->type_name("DIR")
       ->excludes(shape_option)
       ->group("Input");

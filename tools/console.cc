@@ -130,7 +130,7 @@ Cell shaded(double value, int decimals) {
   return {fmt::format("{:.{}f} {}", value, decimals, kGlyphs[level]), fmt::format("38;5;255;48;5;{}", kBackgrounds[level])};
 }
 
-void Table::print() const {
+void TextTable::print() const {
   std::vector<int> widths;
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()), 0);

@@ -68,7 +68,7 @@ struct Cell {
 Cell shaded(double value, int decimals);
 
 // The first column is left-aligned, all others are right-aligned.
-class Table {
+class TextTable {
  public:
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   void print() const;

@@ -145,7 +145,7 @@ void print_encoder(const EncoderRun& run, double peak_gflops, const Setup& setup
       "   {} sequences of up to {} tokens; {} of them checked against double loops: largest difference {:.1e} (allowed "
       "{:.0e})\n\n",
       run.sequences, run.padded_tokens / run.sequences, run.checked, run.max_error, kEncoderTolerance);
-  Table table;
+  TextTable table;
   table.add({"", "tokens computed", "seconds", "useful tokens/s", "GFLOP/s", "of peak"});
   const auto row = [&](const char* name, int64_t tokens, double seconds, double gflops) {
     table.add({name, thousands(static_cast<double>(tokens)), significant(seconds),

@@ -152,7 +152,7 @@ namespace {
 
 template <class Format>
 void print_matrix(const Example& example, const Tensor& t, bool token_columns, Format format) {
-  Table table;
+  TextTable table;
   std::vector<Cell> head = {""};
   for (int64_t c = 0; c < t.shape[1]; ++c)
     head.push_back(token_columns ? example.tokens[static_cast<size_t>(c)] : fmt::format("[{}]", c));

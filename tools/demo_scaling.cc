@@ -128,7 +128,7 @@ Tensors scaling_tensors(const std::vector<ScalingRow>& rows) {
 void print_scaling(const Example& example, const std::vector<ScalingRow>& rows) {
   fmt::print("\n2. Why scores are divided by sqrt(d): mean largest weight of {} random queries against {} keys\n\n",
              thousands(static_cast<double>(kRepetitions)), kKeys);
-  Table table;
+  TextTable table;
   table.add({"d", "std of q·k", "sqrt(d)", "unscaled", "published", "scaled", "published"});
   for (size_t i = 0; i < rows.size(); ++i) {
     const ScalingRow& r = rows[i];

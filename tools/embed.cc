@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "tools/console.h"
 #include "tools/model.h"
@@ -42,27 +41,20 @@ class Embedding {
       const Status status = encoder_.encode(views, Matrix(vectors_.data(), count, width), options_);
       writer_.add(std::span(vectors_).first(static_cast<size_t>(in_piece_ * width)));  // those before an error too
       done_ += in_piece_;
-      if (status.code() == Code::kOutOfRange) check_line_by_line();
+      if (status.code() == Code::kOutOfRange) {
+        EncodeOptions options = options_;
+        options.progress = nullptr;
+        const size_t from = static_cast<size_t>(in_piece_);
+        fail_at_line(reader_, first_line_ + in_piece_, views.size() - from, [&](size_t i) {
+          return encoder_.encode({&views[from + i], 1}, options).status();
+        });
+      }
       check(status);
     }
     if (done_ == 0) throw Failure(kFailure, reader_.name() + ": holds no text");
   }
 
  private:
-  // After an error of one text among those that were not encoded: a failure that names its line.
-  void check_line_by_line() {
-    std::vector<float> vector(static_cast<size_t>(encoder_.info().output_width));
-    EncodeOptions options = options_;
-    options.progress = nullptr;
-    for (size_t i = static_cast<size_t>(in_piece_); i < texts_.size(); ++i) {
-      const std::string_view text = texts_[i];
-      const Status status = encoder_.encode({&text, 1}, Matrix(vector.data(), 1, std::ssize(vector)), options);
-      if (status.ok() || status.code() == Code::kCancelled) continue;
-      throw Failure(kFailure, fmt::format("{}: line {}: {}", reader_.name(), first_line_ + static_cast<int64_t>(i) + 1,
-                                          printable(status.to_string())));
-    }
-  }
-
   // Some runs' worth of texts: enough that the last run of a piece, which is not full, does not matter.
   bool read_piece() {
     constexpr int64_t kRuns = 4, kBytesPerToken = 4;  // of English text
@@ -99,11 +91,12 @@ class Embedding {
 
 int run_embed(const EmbedOptions& options) {
   const Setup setup = make_setup(options);
-  std::error_code none;
-  if (!options.output.empty() && std::filesystem::equivalent(options.output, options.file, none)) {
-    throw Failure(kUsage, printable(options.output) + ": the output would take the place of the texts");
-  }
   TextReader reader(options);
+  for (const std::string& file : {options.output, part_of(options.output)}) {
+    if (!options.output.empty() && reader.reads(file)) {
+      throw Failure(kUsage, printable(file) + ": the output would take the place of the texts");
+    }
+  }
   const Encoder encoder = load_encoder(options, setup);
   VectorWriter writer(options.output, format_of(options), encoder.info().output_width);
   const auto say_left_behind = [&] {

@@ -165,7 +165,8 @@ Reproduction reproduce(const Example& example, const Tensors& tensors) {
 
 std::string published(const Example& example, const std::string& name, size_t index) {
   for (const Json& entry : example.document->at("printed")) {  // reproduce() has read them all
-    if (entry["name"] == name && entry["indices"] == Json::array({index}) && !entry.contains("multiplier")) {
+    if (entry["group"] == "shape" || entry.contains("multiplier")) continue;
+    if (entry["name"] == name && entry["indices"] == Json::array({index})) {
       return fmt::format("{:.{}f}", entry["value"].get<double>(), std::clamp(entry["decimals"].get<int>(), 0, 15));
     }
   }

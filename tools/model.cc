@@ -131,11 +131,34 @@ bool TextReader::next(std::string& text) {
   return true;
 }
 
-std::vector<std::string> TextReader::all() {
+std::vector<std::string> TextReader::all(size_t most) {
   std::vector<std::string> texts;
-  for (std::string text; next(text);) texts.push_back(text);
+  for (std::string text; texts.size() < most && next(text);) texts.push_back(text);
   if (texts.empty()) throw Failure(kFailure, name_ + ": holds no text");
   return texts;
+}
+
+bool TextReader::reads(const std::string& path) const {
+  struct stat mine {
+  }, other{};
+  return fstat(descriptor_, &mine) == 0 && stat(path.c_str(), &other) == 0 && S_ISREG(mine.st_mode) &&
+         mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
+}
+
+std::string about_one_text(const Status& status) {
+  constexpr std::string_view kNumber = "encode: text 0: ";
+  const std::string message = status.message();
+  const size_t at = message.find(kNumber);
+  return printable(at == std::string::npos ? message : message.substr(at + kNumber.size()), 2000);
+}
+
+void fail_at_line(const TextReader& reader, int64_t first_line, size_t count, const std::function<Status(size_t)>& alone) {
+  for (size_t i = 0; i < count; ++i) {
+    const Status status = alone(i);
+    if (status.ok() || status.code() == Code::kCancelled) continue;
+    const int64_t line = first_line + static_cast<int64_t>(i) + 1;
+    throw Failure(kFailure, fmt::format("{}: line {}: {}", reader.name(), line, about_one_text(status)));
+  }
 }
 
 const char* pooling_name(Pooling pooling) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,7 +29,9 @@ class TextReader {
 
   // The next text, without the end of its line. False at the end; Interrupted when SIGINT comes while it waits.
   bool next(std::string& text);
-  std::vector<std::string> all();  // those that are left; a failure when there are none
+  // Those that are left, at most so many; a failure when there are none.
+  std::vector<std::string> all(size_t most = SIZE_MAX);
+  bool reads(const std::string& path) const;  // whether that is the file it reads, by whatever name
 
   int64_t lines() const { return lines_; }  // read so far
   int64_t bytes() const { return bytes_; }  // of those lines
@@ -46,6 +49,12 @@ class TextReader {
   std::string buffer_;
   size_t at_ = 0;  // first byte of the buffer that is not used yet
 };
+
+// After the encoder refused one of `count` texts, the first of which is on line `first_line` + 1: a failure that names the line
+// of the first text that is refused `alone`. Returns when there is none.
+void fail_at_line(const TextReader& reader, int64_t first_line, size_t count, const std::function<Status(size_t)>& alone);
+// What the encoder says of a text that it got alone, without the text's number.
+std::string about_one_text(const Status& status);
 
 const char* pooling_name(Pooling pooling);
 const char* head_name(Head head);

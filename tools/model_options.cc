@@ -16,12 +16,14 @@ void CommandLine::add_texts(CLI::App* command, TextOptions& options) {
       ->check(CLI::Validator([](std::string& file) { return file == "-" ? "" : CLI::ExistingFile(file); }, "", "file"))
       ->type_name("");
   command->add_option("--field", options.field, "Lines are JSON objects (JSONL); the text is their member NAME")
+      ->check(not_empty())
       ->type_name("NAME")
       ->group("Input");
 }
 
 void CommandLine::add_encoding(CLI::App* command, EncodeTextOptions& options) {
   command->add_option("--prompt", options.prompt, "Prompt of the model by NAME, or text:TEXT  [its default]")
+      ->check(not_empty())
       ->type_name("NAME")
       ->group("Model");
   command->add_flag("--truncate", options.truncate, "Cut texts that are longer than the model takes  [an error]")->group("Model");
@@ -56,6 +58,7 @@ void CommandLine::add_embed() {
       ->type_name("FORMAT")
       ->group("Output");
   command->add_option("--output", embed_.output, "Written as FILE.part, renamed when whole  [standard output]")
+      ->check(not_empty())
       ->type_name("FILE")
       ->group("Output");
   command->footer(

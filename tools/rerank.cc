@@ -29,7 +29,18 @@ int run_rerank(const RerankOptions& options) {
     ProgressBar bar("scoring", "texts");
     EncodeOptions how = encode_options(options);
     how.progress = [&](int64_t done, int64_t total) { bar.at(done, static_cast<double>(done) / static_cast<double>(total)); };
-    check(encoder.encode_pairs(pairs, Matrix(scores.data(), std::ssize(texts), 1), how));
+    const Status status = encoder.encode_pairs(pairs, Matrix(scores.data(), std::ssize(texts), 1), how);
+    if (status.code() == Code::kOutOfRange) {
+      how.progress = nullptr;
+      const auto score = [&](TextPair pair) {
+        float one = 0;
+        return encoder.encode_pairs({&pair, 1}, Matrix(&one, 1, 1), how);
+      };
+      if (const Status alone = score({options.query, ""}); !alone.ok())
+        throw Failure(kFailure, "--query: " + about_one_text(alone));
+      fail_at_line(reader, 0, texts.size(), [&](size_t i) { return score(pairs[i]); });
+    }
+    check(status);
   }
 
   std::vector<size_t> order(texts.size());

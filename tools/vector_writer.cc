@@ -43,7 +43,9 @@ Failure io_failure(const std::string& file) { return {kFailure, fmt::format("{}:
 // FILE.part, empty and ours alone until it is closed.
 std::FILE* open_part(const std::string& part) {
   while (true) {
-    const int descriptor = open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int descriptor = open(part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor < 0 && errno == ELOOP)
+      throw Failure(kFailure, printable(part) + ": is a link; what it leads to is not overwritten");
     if (descriptor < 0) throw io_failure(part);
     struct stat opened, named;
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
@@ -58,7 +60,16 @@ std::FILE* open_part(const std::string& part) {
   }
 }
 
+// What a link leads to, so that the link stays one.
+std::string without_links(const std::string& file) {
+  std::error_code failed;
+  const std::filesystem::path path = std::filesystem::canonical(file, failed);
+  return failed ? file : path.string();
+}
+
 }  // namespace
+
+std::string part_of(const std::string& file) { return without_links(file) + ".part"; }
 
 VectorWriter::VectorWriter(const std::string& file, VectorFormat format, int64_t width)
     : file_(file), format_(format), width_(width) {
@@ -70,8 +81,8 @@ VectorWriter::VectorWriter(const std::string& file, VectorFormat format, int64_t
   } else if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     sink_ = std::fopen(file_.c_str(), "wb");
   } else {
-    if (std::filesystem::exists(status)) file_ = std::filesystem::canonical(file_).string();
-    part_ = file_ + ".part";
+    file_ = without_links(file_);
+    part_ = part_of(file_);
     sink_ = open_part(part_);
   }
   if (sink_ == nullptr) throw io_failure(file_);

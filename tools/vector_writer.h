@@ -11,6 +11,8 @@ namespace saccade::tool {
 
 enum class VectorFormat { kNpy, kJsonl, kCsv };
 
+std::string part_of(const std::string& file);  // FILE.part; of what a link leads to, if FILE is one
+
 // A file is written as FILE.part and gets its name in finish(). Without finish() FILE.part stays behind with every record that
 // was added, whole, and an npy header that counts them; without any record it is removed. A second process that writes the same
 // file fails at once. What is no regular file (a device, a pipe) is written as it is, like standard output; a link stays one.

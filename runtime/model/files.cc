@@ -24,7 +24,9 @@ class OpenFile {
     descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status {};
     if (descriptor_ < 0) {
-      fail(errno == ENOENT || errno == ENOTDIR ? Code::kNotFound : Code::kInvalidArgument, path, ": ", std::strerror(errno));
+      const int error = errno;
+      if (error == ENOENT && exists(path)) fail(Code::kNotFound, path, ": is a link to a file that is not there");
+      fail(error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kInvalidArgument, path, ": ", std::strerror(error));
     }
     if (fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
       close(descriptor_);
@@ -32,6 +34,7 @@ class OpenFile {
            S_ISDIR(status.st_mode) ? ": is a directory, expected a file" : ": is not a regular file");
     }
     size_ = status.st_size;
+    refuse_git_lfs_pointer(path);
   }
   ~OpenFile() { close(descriptor_); }
   OpenFile(const OpenFile&) = delete;
@@ -41,6 +44,17 @@ class OpenFile {
   int64_t size() const { return size_; }
 
  private:
+  // What a clone without git-lfs has in a large file's place.
+  void refuse_git_lfs_pointer(const std::string& path) const {
+    constexpr std::string_view kFirst = "version https://git-lfs.github.com/spec/";
+    char first[kFirst.size()];
+    if (pread(descriptor_, first, sizeof first, 0) != std::ssize(kFirst) || std::string_view(first, sizeof first) != kFirst)
+      return;
+    close(descriptor_);
+    fail(Code::kCorruptData, path,
+         ": is a Git LFS pointer instead of the file itself; `git lfs pull` in its repository fetches that");
+  }
+
   int descriptor_ = -1;
   int64_t size_ = 0;
 };
@@ -63,12 +77,15 @@ std::string join_path(const std::string& directory, std::string_view name) {
   return text(directory, directory.ends_with('/') ? "" : "/", name);
 }
 
-bool is_file(const std::string& path) { return has_mode(path, S_IFREG); }
+bool exists(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
 bool is_directory(const std::string& path) { return has_mode(path, S_IFDIR); }
 
 void require_directory(const std::string& path) {
   if (is_directory(path)) return;
-  fail(is_file(path) ? Code::kInvalidArgument : Code::kNotFound, path, ": is not a directory");
+  fail(has_mode(path, S_IFREG) ? Code::kInvalidArgument : Code::kNotFound, path, ": is not a directory");
 }
 
 std::string read_file(const std::string& path, int64_t limit) {

@@ -12,7 +12,8 @@ inline namespace v0 {
 
 // directory + "/" + name. A name that is absolute or leaves the directory (from an index or modules.json) is refused.
 std::string join_path(const std::string& directory, std::string_view name);
-bool is_file(const std::string& path);  // a regular file (or a link to one) that exists
+// Whether the name is there, be it a folder, a pipe or a link to nothing: what cannot be read is an error and not a missing file.
+bool exists(const std::string& path);
 bool is_directory(const std::string& path);
 void require_directory(const std::string& path);  // else not_found, or invalid_argument for a file
 

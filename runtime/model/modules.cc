@@ -112,7 +112,7 @@ std::string read_dense(const std::string& directory, Modules& modules) {
 
 void read_normalize(const std::string& directory, Modules& modules) {
   const std::string file = join_path(directory, "config.json");
-  if (is_file(file)) {
+  if (exists(file)) {
     const JsonDocument document = JsonDocument::read(file, kConfigLimit);
     expect_sentence_embedding(document.root());
   }
@@ -159,7 +159,7 @@ std::optional<bool> score_activation(const Json& name) {
 Modules read_modules(const std::string& directory) {
   Modules modules;
   const std::string file = join_path(directory, "modules.json");
-  if (!is_file(file)) {
+  if (!exists(file)) {
     modules.transformer = directory;
     modules.pooling = Pooling::kMean;
     modules.pooling_source = "default";
@@ -179,7 +179,7 @@ Modules read_modules(const std::string& directory) {
 Prompts read_prompts(const std::string& directory) {
   Prompts prompts;
   const std::string file = join_path(directory, "config_sentence_transformers.json");
-  if (!is_file(file)) return prompts;
+  if (!exists(file)) return prompts;
   const JsonDocument document = JsonDocument::read(file, kConfigLimit);
   const Json root = document.root();
   if (const Json texts = root.find("prompts")) {
@@ -212,7 +212,7 @@ TextLimits read_limits(const std::string& transformer) {
   };
   for (const char* model : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
     const std::string file = join_path(transformer, text("sentence_", model, "_config.json"));
-    if (!is_file(file)) continue;
+    if (!exists(file)) continue;
     const JsonDocument document = JsonDocument::read(file, kConfigLimit);
     const Json root = document.root();
     if (const Json length = root.find("max_seq_length")) at_most(length.number(), length);
@@ -224,7 +224,7 @@ TextLimits read_limits(const std::string& transformer) {
     break;
   }
   const std::string file = join_path(transformer, "tokenizer_config.json");
-  if (is_file(file)) {
+  if (exists(file)) {
     const JsonDocument document = JsonDocument::read(file, kConfigLimit);
     if (const Json length = document.root().find("model_max_length")) at_most(length.number(), length);
   }

@@ -113,8 +113,6 @@ void check_coverage(const std::string& path, std::span<const Tensor> tensors, st
   }
 }
 
-bool exists(const std::string& path) { return is_file(path) || is_directory(path); }
-
 }  // namespace
 
 std::string describe_shape(std::span<const int64_t> shape) {

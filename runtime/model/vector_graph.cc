@@ -14,7 +14,7 @@ struct NamedPooling {
   Pooling pooling;
   const char* name;
 };
-constexpr NamedPooling kPoolings[] = {
+constexpr NamedPooling kNamedPoolings[] = {
     {Pooling::kMean, "mean"}, {Pooling::kFirst, "cls"}, {Pooling::kLast, "last"}, {Pooling::kMax, "max"}};
 
 // The tensors of a dense module.
@@ -24,7 +24,7 @@ struct DenseTensors {
   std::optional<Weight> residual;  // where the widths differ
 };
 
-DenseTensors read_dense(const DenseModule& module, int64_t width) {
+DenseTensors read_dense_tensors(const DenseModule& module, int64_t width) {
   if (module.in != width) {
     fail(Code::kCorruptData, module.directory, "/config.json: in_features: expected ", width,
          ", the width of the vectors so far, found ", module.in);
@@ -53,7 +53,7 @@ bool same_ids(const Tokenizer& tokenizer, std::string_view a, std::string_view b
 }  // namespace
 
 std::string vector_output(Pooling pooling, bool normalize) {
-  for (const auto& [value, name] : kPoolings) {
+  for (const auto& [value, name] : kNamedPoolings) {
     if (value == pooling) return text(name, normalize ? ", length 1" : "");
   }
   fail(Code::kInvalidArgument, "encode: pooling ", static_cast<int>(pooling), " is none of the four");
@@ -65,11 +65,11 @@ int64_t add_vector_outputs(ModelGraph& model, const Modules& modules) {
   for (const VectorModule& module : modules.after) {
     after.emplace_back();
     if (!module) continue;
-    after.back() = read_dense(*module, width);
+    after.back() = read_dense_tensors(*module, width);
     width = module->out;
   }
   Graph& graph = model.graph;
-  for (const auto& [pooling, name] : kPoolings) {
+  for (const auto& [pooling, name] : kNamedPoolings) {
     Value x = graph.pool(model.hidden, pooling);
     for (const auto& dense : after) x = dense ? add_dense(graph, x, *dense) : graph.l2_normalize(x);
     graph.output(vector_output(pooling, false), x);

@@ -167,6 +167,17 @@ TEST(EncoderFiles, BrokenDirectoriesAreNamed) {
     std::filesystem::create_directories(directory.path() + "/" + file);
     EXPECT_FALSE(Encoder::load(directory.path()).ok()) << file << " is a directory";
   }
+  // A name that is there and cannot be read is not a file that the model does without.
+  for (const char* file : {"modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "tokenizer.json",
+                           "tokenizer_config.json", "model.safetensors"}) {
+    const ModelDirectory directory;
+    directory.remove(file);
+    std::filesystem::create_symlink("nowhere", directory.path() + "/" + file);
+    refused(directory, Code::kNotFound, {file, "is a link to a file that is not there"});
+    directory.remove(file);
+    directory.write(file, std::string("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"));
+    refused(directory, Code::kCorruptData, {file, "is a Git LFS pointer"});
+  }
   const ModelDirectory directory;
   directory.write("config_sentence_transformers.json", std::string("{\"prompts\": {\"a\": \"\xff\"}}"));
   refused(directory, Code::kCorruptData, {"config_sentence_transformers.json"});

@@ -45,7 +45,7 @@ class OneByOne : public Executor {
   bool backwards_;
 };
 
-Workspace workspace(const WorkspaceOptions& options) {
+Workspace workspace_with(const WorkspaceOptions& options) {
   Result<Workspace> made = Workspace::create(options);
   EXPECT_TRUE(made.ok()) << made.status().to_string();
   return *std::move(made);
@@ -69,16 +69,16 @@ Solution<float> expect_bshd_run(const Problem& p, Workspace& w, bool extras = tr
 
 TEST(AttentionThreads, GiveTheSameBits) {
   const Problem p = ragged(201);
-  Workspace one = workspace({.threads = 1});
+  Workspace one = workspace_with({.threads = 1});
   const Solution<float> want = expect_bshd_run(p, one);
   for (int threads : {2, 3, 8}) {
-    Workspace w = workspace({.threads = threads});
+    Workspace w = workspace_with({.threads = threads});
     EXPECT_TRUE(same_bits(expect_bshd_run(p, w), want)) << threads << " threads";
   }
   for (bool backwards : {false, true}) {
     for (int width : {1, 4, 100}) {
       const auto executor = std::make_shared<OneByOne>(width, backwards);
-      Workspace w = workspace({.executor = executor});
+      Workspace w = workspace_with({.executor = executor});
       EXPECT_TRUE(same_bits(expect_bshd_run(p, w), want)) << width << " calls, one by one";
       EXPECT_EQ(executor->runs, width > 1 ? 1 : 0);
     }
@@ -91,7 +91,7 @@ TEST(AttentionThreads, OneHeadIsCutWithoutChangingBits) {
   const Problem problems[] = {
       {random, 1, 1, 1, 400, 90, 32, 32}, {random, 1, 1, 1, 450, 1100, 8, 8}, {random, 1, 6, 1, 170, 60, 16, 16}};
   for (const Problem& p : problems) {
-    Workspace one = workspace({.threads = 1}), eight = workspace({.executor = std::make_shared<OneByOne>(8)});
+    Workspace one = workspace_with({.threads = 1}), eight = workspace_with({.executor = std::make_shared<OneByOne>(8)});
     const Solution<float> want = expect_bshd_run(p, one, false);
     EXPECT_TRUE(same_bits(expect_bshd_run(p, eight, false).out, want.out)) << p.queries << " x " << p.keys;
     EXPECT_GT(eight.bytes(), 2 * one.bytes() - 4096) << "not cut";
@@ -100,7 +100,7 @@ TEST(AttentionThreads, OneHeadIsCutWithoutChangingBits) {
 
 TEST(AttentionThreads, ASequenceHasTheSameBitsAlone) {
   const Problem p = ragged(203);
-  Workspace w = workspace({.threads = 2});
+  Workspace w = workspace_with({.threads = 2});
   const Solution<float> all = expect_bshd_run(p, w);
   for (int64_t b = 0; b < p.batch; ++b) {
     Problem one = p;
@@ -124,14 +124,14 @@ TEST(AttentionThreads, SmallWorkStaysOnTheCaller) {
   Random random(204);
   const Problem p(random, 2, 4, 4, 12, 12, 16, 16);
   const auto executor = std::make_shared<OneByOne>(4);
-  Workspace w = workspace({.executor = executor});
+  Workspace w = workspace_with({.executor = executor});
   (void)expect_bshd_run(p, w);
   EXPECT_EQ(executor->runs, 0);
 }
 
 TEST(AttentionThreads, TheWorkspaceMayUseLessThanItsExecutor) {
   const auto executor = std::make_shared<OneByOne>(100);
-  Workspace w = workspace({.threads = 3, .executor = executor});
+  Workspace w = workspace_with({.threads = 3, .executor = executor});
   (void)expect_bshd_run(ragged(210), w);
   EXPECT_EQ(executor->last_tasks, 3);
 }
@@ -139,7 +139,7 @@ TEST(AttentionThreads, TheWorkspaceMayUseLessThanItsExecutor) {
 TEST(AttentionThreads, ErrorsOfTheExecutorComeBack) {
   const Problem p = ragged(205);
   const auto executor = std::make_shared<OneByOne>(4);
-  Workspace w = workspace({.executor = executor});
+  Workspace w = workspace_with({.executor = executor});
   executor->result = Status(Code::kResourceExhausted, "no threads left");
   test::Run run = test::run(p, w);
   EXPECT_EQ(run.status.code(), Code::kResourceExhausted);
@@ -155,7 +155,7 @@ TEST(AttentionThreads, ErrorsOfTheExecutorComeBack) {
 TEST(AttentionThreads, AWorkspaceInUseIsRefused) {
   const Problem p = ragged(206);
   const auto executor = std::make_shared<OneByOne>(2);
-  Workspace w = workspace({.executor = executor});
+  Workspace w = workspace_with({.executor = executor});
   Status inner;
   executor->before = [&] { inner = attention({.head_dim = 1}, w); };
   EXPECT_TRUE(test::run(p, w).status.ok());
@@ -166,7 +166,7 @@ TEST(AttentionThreads, AWorkspaceInUseIsRefused) {
 
 TEST(AttentionStop, BeforeDuringAndAfter) {
   const Problem p = ragged(207);
-  Workspace w = workspace({.threads = 2});
+  Workspace w = workspace_with({.threads = 2});
   const Solution<float> want = expect_bshd_run(p, w);
   std::atomic<bool> stop{true};
   const Status status = test::run(p, w, Memory::kBhsd, true, &stop).status;
@@ -194,7 +194,7 @@ TEST(AttentionStop, BeforeDuringAndAfter) {
 
 TEST(AttentionStop, WrongArgumentsComeFirst) {
   std::atomic<bool> stop{true};
-  Workspace w = workspace({.threads = 1});
+  Workspace w = workspace_with({.threads = 1});
   EXPECT_EQ(attention({.heads = 0, .stop = &stop}, w).code(), Code::kInvalidArgument);
 }
 
@@ -219,10 +219,10 @@ TEST(AttentionFloatState, IsTheCallersAgainAndDoesNotChangeBits) {
     }
     bool kept = false;
   };
-  Workspace plain = workspace({.threads = 1});
+  Workspace plain = workspace_with({.threads = 1});
   const Solution<float> want = expect_bshd_run(p, plain);
   const auto executor = std::make_shared<Upwards>();
-  Workspace w = workspace({.executor = executor});
+  Workspace w = workspace_with({.executor = executor});
   Solution<float> got;
   ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
   got = expect_bshd_run(p, w);
@@ -235,7 +235,7 @@ TEST(AttentionFloatState, IsTheCallersAgainAndDoesNotChangeBits) {
 
 TEST(AttentionMemory, NothingIsAllocatedOnceWarm) {
   const Problem p = ragged(209);
-  Workspace w = workspace({.threads = 2});
+  Workspace w = workspace_with({.threads = 2});
   std::vector<float> out(p.batch * p.heads * p.queries * p.value_dim);
   const AttentionArgs args{.batch = p.batch,
                            .heads = p.heads,
@@ -261,7 +261,7 @@ TEST(AttentionMemory, NothingIsAllocatedOnceWarm) {
 
 // Scratch is there before the first block, so a run that is stopped at once shows its size without hours of work.
 int64_t scratch_bytes(const std::vector<int64_t>& lengths, int64_t heads, int64_t dim, int threads) {
-  Workspace w = workspace({.executor = std::make_shared<OneByOne>(threads)});
+  Workspace w = workspace_with({.executor = std::make_shared<OneByOne>(threads)});
   const std::atomic<bool> stop{true};
   const float none[3] = {};  // not read
   float out = 0;

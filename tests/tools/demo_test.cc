@@ -113,6 +113,15 @@ TEST(Demo, NoticesAPrintedNumberThatIsWrong) {
   EXPECT_EQ(outcome.json()["results"]["seed_example"]["entry"]["reproduced"], 99);
 }
 
+TEST(Demo, ReadsTheShapeOfTheSimulation) {
+  json example = seed_example();
+  json& printed = example["printed"];
+  printed.insert(printed.begin(), {{"name", "max_weight_scaled"}, {"group", "shape"}, {"indices", {0}}, {"value", {3}}});
+  const TemporaryFile file(example.dump());
+  const Outcome outcome = run_command("demo --quick --example " + file.path());
+  EXPECT_EQ(outcome.exit, 0) << outcome.err;
+}
+
 TEST(Demo, RefusesBrokenFiles) {
   const json good = seed_example();
   std::vector<std::string> texts = {"", "nonsense", "[]", "{}", "null", good.dump() + "x", good.dump().substr(0, 5000)};

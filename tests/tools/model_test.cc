@@ -182,9 +182,47 @@ TEST(Model, TheOutputIsWrittenWhereItIs) {
   EXPECT_EQ(run_command(embed + " --output " + link).exit, 0);
   EXPECT_TRUE(std::filesystem::is_symlink(link));
   (void)npy(content(model.path() + "/target.npy"), 2);
-  // Nor does it take the place of the texts.
+  // Nor does it take the place of the texts, by whatever name they are read.
+  const std::string part = model.path() + "/texts.jsonl.part", from_input = "embed " + model.path() + " - < " + texts.path();
+  std::filesystem::create_hard_link(texts.path(), part);
   EXPECT_EQ(run_command(embed + " --output " + texts.path()).exit, 2);
+  EXPECT_EQ(run_command(from_input + " --output " + texts.path()).exit, 2);
+  EXPECT_EQ(run_command(embed + " --output " + model.path() + "/texts.jsonl").exit, 2);
+  EXPECT_EQ(content(part), "the cat\nthe dog\n");
   EXPECT_EQ(content(texts.path()), "the cat\nthe dog\n");
+  // What a link in the place of FILE.part leads to stays as it is.
+  std::filesystem::create_symlink("config.json", model.path() + "/new.npy.part");
+  const std::string config = content(model.path() + "/config.json");
+  EXPECT_EQ(run_command(embed + " --output " + model.path() + "/new.npy").exit, 1);
+  EXPECT_EQ(content(model.path() + "/config.json"), config);
+}
+
+TEST(Model, ALongTextIsNamedByItsLine) {
+  const ModelDirectory model, reranker(1);
+  std::string words;
+  for (int i = 0; i < 60; ++i) words += "a ";
+  const TemporaryFile texts("the cat\n" + words + "\n");
+  for (const std::string& command :
+       {"embed " + model.path(), "similarity " + model.path(), "rerank --query cat " + reranker.path()}) {
+    const Outcome outcome = run_command(command + " " + texts.path());
+    EXPECT_EQ(outcome.exit, 1);
+    EXPECT_TRUE(contains(outcome.err, texts.path() + ": line 2: ")) << outcome.err;
+    EXPECT_FALSE(contains(outcome.err, "text 0")) << outcome.err;
+  }
+  const Outcome query = run_command("rerank --query '" + words + "' " + reranker.path() + " " + texts.path());
+  EXPECT_EQ(query.exit, 1);
+  EXPECT_TRUE(contains(query.err, "--query: ")) << query.err;
+}
+
+TEST(Model, AnEmptyOptionIsNotTheDefault) {
+  const ModelDirectory model;
+  const TemporaryFile texts("the cat\n");
+  for (const char* option : {"--field ''", "--prompt ''", "--output ''"}) {
+    const Outcome outcome = run_command("embed " + model.path() + " " + texts.path() + " " + option);
+    EXPECT_EQ(outcome.exit, 2) << option;
+    EXPECT_TRUE(contains(outcome.err, "must not be empty")) << outcome.err;
+  }
+  EXPECT_EQ(run_command("bench encoder --model ''").exit, 2);
 }
 
 TEST(Model, TwoProcessesDoNotWriteOneFile) {
@@ -350,6 +388,13 @@ TEST(Model, SimilarityIsATableOfCosines) {
   EXPECT_TRUE(contains(run_on_terminal(similarity, "TERM=xterm-256color").out, "\x1b[38;5;255;48;5;39m"));
   const TemporaryFile many(std::string(65, '\n'));
   EXPECT_EQ(run_command("similarity " + model.path() + " " + many.path()).exit, 1);
+  // Weights that hold a NaN are not texts that have nothing in common.
+  const float nan = NAN;
+  std::fstream weights(model.path() + "/model.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+  weights.seekp(-static_cast<std::streamoff>(sizeof nan), std::ios::end).write(reinterpret_cast<const char*>(&nan), sizeof nan);
+  weights.close();
+  EXPECT_TRUE(contains(run_command(similarity).out, "nan"));
+  EXPECT_TRUE(run_command(similarity + " --json").json()["results"]["cosines"][0][0].is_null());
 }
 
 TEST(Model, BenchTimesADirectory) {

@@ -44,7 +44,7 @@ TokenizerParts load_tokenizer_parts(const std::string& directory) {
   require_directory(directory);
   for (const Source& source : kSources) {
     const std::string path = join_path(directory, source.file);
-    if (!is_file(path) && !is_directory(path)) continue;
+    if (!exists(path)) continue;
     TokenizerParts parts = source.load(directory);
     parts.source = source.file;
     return parts;

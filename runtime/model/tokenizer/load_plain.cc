@@ -17,7 +17,7 @@ constexpr int64_t kLargestFile = int64_t{64} << 20;
 // tokenizer_config.json; an empty object when it is not there.
 JsonDocument read_config(const std::string& directory) {
   const std::string path = join_path(directory, "tokenizer_config.json");
-  if (!is_file(path)) return JsonDocument(path, "{}");
+  if (!exists(path)) return JsonDocument(path, "{}");
   return JsonDocument::read(path);
 }
 

@@ -26,9 +26,9 @@ void filter(NormalizedText& text, Keep&& keep) {
   text.take_out();
 }
 
-class Bert : public Normalizer {
+class BertNormalizer : public Normalizer {
  public:
-  explicit Bert(const BertOptions& options) : options_(options) {
+  explicit BertNormalizer(const BertOptions& options) : options_(options) {
     for (char32_t c = 0; c < 0x80; ++c) {
       ascii_[c] = static_cast<char>(c);
       if (options.clean_text && table_.is(c, kControl)) ascii_[c] = kDropped;
@@ -180,9 +180,9 @@ class Strip : public Normalizer {
   const CharTable& table_ = char_table();
 };
 
-class Prepend : public Normalizer {
+class PrependText : public Normalizer {
  public:
-  explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
+  explicit PrependText(std::string prefix) : prefix_(std::move(prefix)) {}
   void apply(NormalizedText& text) const override {
     if (!text.text.empty()) text.text.insert(0, prefix_);
   }
@@ -213,9 +213,9 @@ class Nmt : public Normalizer {
   }
 };
 
-class Sequence : public Normalizer {
+class NormalizerSequence : public Normalizer {
  public:
-  explicit Sequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
+  explicit NormalizerSequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
   void apply(NormalizedText& text) const override {
     for (const auto& step : steps_) step->apply(text);
   }
@@ -233,7 +233,7 @@ BertOptions bert_options(const Json& json) {
   return options;
 }
 
-std::unique_ptr<Normalizer> read_sequence(const Json& json, int depth);
+std::unique_ptr<Normalizer> read_normalizer_sequence(const Json& json, int depth);
 
 struct NormalizerKind {
   const char* type;
@@ -259,7 +259,7 @@ constexpr NormalizerKind kNormalizers[] = {
      }},
     {"Prepend",
      [](const Json& json) -> std::unique_ptr<Normalizer> {
-       return std::make_unique<Prepend>(std::string(json.at("prepend").string()));
+       return std::make_unique<PrependText>(std::string(json.at("prepend").string()));
      }},
     {"Replace",
      [](const Json& json) -> std::unique_ptr<Normalizer> {
@@ -272,34 +272,34 @@ constexpr NormalizerKind kNormalizers[] = {
     {"StripAccents", [](const Json&) -> std::unique_ptr<Normalizer> { return std::make_unique<StripAccents>(); }},
 };
 
-std::unique_ptr<Normalizer> read_nested(const Json& json, int depth) {
+std::unique_ptr<Normalizer> read_nested_normalizer(const Json& json, int depth) {
   if (!json) return nullptr;
   const std::string_view type = json.at("type").string();
-  if (type == "Sequence") return read_sequence(json, depth);
+  if (type == "Sequence") return read_normalizer_sequence(json, depth);
   for (const NormalizerKind& kind : kNormalizers) {
     if (type == kind.type) return kind.make(json);
   }
   fail(Code::kUnsupported, json.where(), ": the normalizer ", json.at("type").describe(), " is not known");
 }
 
-std::unique_ptr<Normalizer> read_sequence(const Json& json, int depth) {
+std::unique_ptr<Normalizer> read_normalizer_sequence(const Json& json, int depth) {
   constexpr int kDeepest = 8;  // published files nest once
   if (depth == kDeepest) fail(Code::kUnsupported, json.where(), ": sequences nested more than ", kDeepest, " deep");
   std::vector<std::unique_ptr<Normalizer>> steps;
-  for (const Json& step : json.at("normalizers").elements()) steps.push_back(read_nested(step, depth + 1));
+  for (const Json& step : json.at("normalizers").elements()) steps.push_back(read_nested_normalizer(step, depth + 1));
   return make_sequence(std::move(steps));
 }
 
 }  // namespace
 
-std::unique_ptr<Normalizer> make_bert_normalizer(const BertOptions& options) { return std::make_unique<Bert>(options); }
+std::unique_ptr<Normalizer> make_bert_normalizer(const BertOptions& options) { return std::make_unique<BertNormalizer>(options); }
 std::unique_ptr<Normalizer> make_charsmap_normalizer(CharsMap map) { return std::make_unique<Charsmap>(std::move(map)); }
 std::unique_ptr<Normalizer> make_sequence(std::vector<std::unique_ptr<Normalizer>> steps) {
   std::erase(steps, nullptr);
-  return std::make_unique<Sequence>(std::move(steps));
+  return std::make_unique<NormalizerSequence>(std::move(steps));
 }
 
-std::unique_ptr<Normalizer> read_normalizer(const Json& json) { return read_nested(json, 0); }
+std::unique_ptr<Normalizer> read_normalizer(const Json& json) { return read_nested_normalizer(json, 0); }
 
 }  // namespace v0
 }  // namespace saccade

@@ -77,9 +77,9 @@ class Split : public PreTokenizer {
 };
 
 // Split at white space, then every punctuation character apart; in one pass, ASCII by table.
-class Bert : public PreTokenizer {
+class BertPreTokenizer : public PreTokenizer {
  public:
-  Bert() {
+  BertPreTokenizer() {
     for (char32_t c = 0; c < 0x80; ++c) ascii_[c] = static_cast<uint8_t>(table_[c] & (kSpace | kPunctuation));
   }
   void apply(Words& words) const override {
@@ -178,9 +178,9 @@ class Metaspace : public PreTokenizer {
   std::unique_ptr<Split> split_;
 };
 
-class Sequence : public PreTokenizer {
+class PreTokenizerSequence : public PreTokenizer {
  public:
-  explicit Sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
+  explicit PreTokenizerSequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
   void apply(Words& words) const override {
     for (const auto& step : steps_) step->apply(words);
   }
@@ -248,7 +248,7 @@ constexpr PreTokenizerKind kPreTokenizers[] = {
     {"WhitespaceSplit", [](const Json&) { return make_whitespace_split(); }},
 };
 
-std::unique_ptr<PreTokenizer> read_nested(const Json& json, int depth) {
+std::unique_ptr<PreTokenizer> read_nested_pre_tokenizer(const Json& json, int depth) {
   constexpr int kDeepest = 8;  // published files nest once
   if (!json) return nullptr;
   const std::string_view type = json.at("type").string();
@@ -259,13 +259,13 @@ std::unique_ptr<PreTokenizer> read_nested(const Json& json, int depth) {
     fail(Code::kUnsupported, json.where(), ": the pre-tokenizer ", json.at("type").describe(), " is not known");
   if (depth == kDeepest) fail(Code::kUnsupported, json.where(), ": sequences nested more than ", kDeepest, " deep");
   std::vector<std::unique_ptr<PreTokenizer>> steps;
-  for (const Json& step : json.at("pretokenizers").elements()) steps.push_back(read_nested(step, depth + 1));
+  for (const Json& step : json.at("pretokenizers").elements()) steps.push_back(read_nested_pre_tokenizer(step, depth + 1));
   return make_sequence(std::move(steps));
 }
 
 }  // namespace
 
-std::unique_ptr<PreTokenizer> make_bert_pre_tokenizer() { return std::make_unique<Bert>(); }
+std::unique_ptr<PreTokenizer> make_bert_pre_tokenizer() { return std::make_unique<BertPreTokenizer>(); }
 std::unique_ptr<PreTokenizer> make_byte_level(bool add_prefix_space, bool use_regex) {
   return std::make_unique<ByteLevel>(add_prefix_space, use_regex);
 }
@@ -275,10 +275,10 @@ std::unique_ptr<PreTokenizer> make_metaspace(std::string replacement, Prepend pr
 std::unique_ptr<PreTokenizer> make_whitespace_split() { return split_at(kSpace, Behavior::kRemoved); }
 std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) {
   std::erase(steps, nullptr);
-  return std::make_unique<Sequence>(std::move(steps));
+  return std::make_unique<PreTokenizerSequence>(std::move(steps));
 }
 
-std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json) { return read_nested(json, 0); }
+std::unique_ptr<PreTokenizer> read_pre_tokenizer(const Json& json) { return read_nested_pre_tokenizer(json, 0); }
 
 }  // namespace v0
 }  // namespace saccade
