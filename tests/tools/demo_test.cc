@@ -116,7 +116,8 @@ TEST(Demo, NoticesAPrintedNumberThatIsWrong) {
 TEST(Demo, ReadsTheShapeOfTheSimulation) {
   json example = seed_example();
   json& printed = example["printed"];
-  printed.insert(printed.begin(), {{"name", "max_weight_scaled"}, {"group", "shape"}, {"indices", {0}}, {"value", {3}}});
+  printed.insert(printed.begin(),
+                 {{"name", "max_weight_scaled"}, {"group", "shape"}, {"indices", json::array({0})}, {"value", json::array({3})}});
   const TemporaryFile file(example.dump());
   const Outcome outcome = run_command("demo --quick --example " + file.path());
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
