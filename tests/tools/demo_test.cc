@@ -115,9 +115,10 @@ TEST(Demo, NoticesAPrintedNumberThatIsWrong) {
 
 TEST(Demo, ReadsTheShapeOfTheSimulation) {
   json example = seed_example();
-  json& printed = example["printed"];
-  printed.insert(printed.begin(),
-                 {{"name", "max_weight_scaled"}, {"group", "shape"}, {"indices", json::array({0})}, {"value", json::array({3})}});
+  json shape = {{"name", "max_weight_scaled"}, {"group", "shape"}};
+  shape["indices"] = json::array({0});
+  shape["value"] = json::array({3});
+  example["printed"].insert(example["printed"].begin(), shape);
   const TemporaryFile file(example.dump());
   const Outcome outcome = run_command("demo --quick --example " + file.path());
   EXPECT_EQ(outcome.exit, 0) << outcome.err;
