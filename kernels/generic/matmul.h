@@ -196,13 +196,13 @@ struct Matmul {
   }
 };
 
-// Order of the work. Rows go in blocks that fill three quarters of the second-level cache, and in strips of at most mr within them
-// (split evenly: 16 rows are 8 + 8, not 14 + 2). A model's weights come from memory once for each block: against blocks of a quarter
-// that is worth 2 to 13 % of an encoder; one weight that stays in the cache would be 1 % faster with a quarter. All strips of a
-// block pass over one step of panels before the next step's turn: the panels come from the first-level cache or from near it.
-// Meanwhile the tiles ask for those next panels, each for its share, so that weights stream in beside the arithmetic instead of
-// before it (weights in memory, 16 rows on Zen 3: 0.77 of the FMA peak instead of 0.49). Long sums go chunk by chunk, partial sums
-// through c.
+// Order of the work. Rows go in blocks that fill three quarters of the second-level cache, and in strips of at most mr within
+// them (split evenly: 16 rows are 8 + 8, not 14 + 2). A model's weights come from memory once for each block: against blocks of a
+// quarter that is worth 2 to 13 % of an encoder; one weight that stays in the cache would be 1 % faster with a quarter. All
+// strips of a block pass over one step of panels before the next step's turn: the panels come from the first-level cache or from
+// near it. Meanwhile the tiles ask for those next panels, each for its share, so that weights stream in beside the arithmetic
+// instead of before it (weights in memory, 16 rows on Zen 3: 0.77 of the FMA peak instead of 0.49). Long sums go chunk by chunk,
+// partial sums through c.
 template <class Arch>
 void matmul_block(const MatmulArgs& args, size_t chunks, size_t chunk) {
   constexpr size_t mr = Tiles<Arch>::mr, nr = Tiles<Arch>::nr;
