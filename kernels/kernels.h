@@ -69,6 +69,9 @@ struct MatmulArgs {
 // Keys up to which the whole score row is computed before its softmax; longer rows go through online softmax. By the number of
 // keys of that sequence only (a constant, so that batch and machine cannot change bits).
 inline constexpr size_t kFullRowKeys = 1024;
+// Keys of one chain of FMAs in the weighted sums of values; chains are added up in order, within a whole row or within a key tile
+// of online softmax. (All 512 keys in one chain doubled the error of an encoder at that length.)
+inline constexpr size_t kValueChain = 128;
 
 // Keys and values of one head of one sequence, copied into `scratch` in the form that `attention` reads.
 struct AttentionPackArgs {
@@ -300,13 +303,13 @@ constexpr size_t attention_call_rows(const KernelTable& t, size_t keys) {
   return t.query_tile * (keys <= kFullRowKeys ? 1 : kOnlineQueryTiles);
 }
 
-// Floats of AttentionArgs::row_scratch: query_tile score rows (each padded by a cache line) and their maxima, the sums of values
-// of one row tile, and per row of a block a maximum, a sum, a factor and (online) the sums of values so far.
+// Floats of AttentionArgs::row_scratch: query_tile score rows (each padded by a cache line) and their maxima, twice the sums of
+// values of one row tile, and per row of a block a maximum, a sum, a factor and (online) the sums of values so far.
 constexpr size_t attention_row_floats(const KernelTable& t, size_t keys, size_t value_dim) {
   const bool full = keys <= kFullRowKeys;
   const size_t values = round_up(value_dim, t.key_panel);
   const size_t rows = attention_call_rows(t, keys);
-  return t.query_tile * (round_up(full ? keys : t.key_tile, t.key_panel) + 16 + t.vector) + t.mr * (values + t.vector) +
+  return t.query_tile * (round_up(full ? keys : t.key_tile, t.key_panel) + 16 + t.vector) + t.mr * (2 * values + t.vector) +
          rows * 3 + (full ? 0 : rows * values) + 64;
 }
 // Enough for every number of keys up to `longest`: whole score rows may need more than longer sequences, which have key tiles.

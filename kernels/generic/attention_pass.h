@@ -59,6 +59,7 @@ struct AttentionPass {
     scores = next, next += Tiles<Arch>::query_tile * scores_stride;
     value_columns = round_up(args.value_dim, kPanel);
     tile_sums = next, next += kRows * value_columns;
+    chain_sums = next, next += kRows * value_columns;
     maxima = next, next += Tiles<Arch>::query_tile * kWidth;
     unused_maxima = next, next += kRows * kWidth;
     const size_t rows = full ? Tiles<Arch>::query_tile : kOnlineQueryTiles * Tiles<Arch>::query_tile;
@@ -80,6 +81,7 @@ struct AttentionPass {
   size_t scores_stride;
   size_t value_columns;
   float* tile_sums;      // [mr][value_columns]: weighted values of one key tile
+  float* chain_sums;     // [mr][value_columns]: of kValueChain keys, where rows of a tile see different ones
   float* maxima;         // [query_tile][vector]
   float* unused_maxima;  // [mr][vector]: takes the maxima of panels that still need masking
   float* row_max;        // [rows of a block]: largest score so far

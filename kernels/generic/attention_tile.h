@@ -64,6 +64,13 @@ template <class Arch, size_t R>
   }
 }
 
+// What the sums of a value tile begin with, and where they go.
+enum class Sums : uint8_t {
+  kPut,    // zero; into `sums`
+  kGoOn,   // `sums`: the same chains go on
+  kAdded,  // zero; added to `sums` at the end
+};
+
 struct ValueTileArgs {
   const float* weights;  // rows
   size_t weights_stride;
@@ -73,7 +80,7 @@ struct ValueTileArgs {
   size_t panels;
   float* sums;  // [rows][panels of columns]
   size_t sums_stride;
-  bool from_zero;  // else the chains go on from `sums`
+  Sums how;
 };
 
 // Weighted sums of values of R rows over some keys.
@@ -84,17 +91,24 @@ template <class Arch, size_t R>
   for (size_t p = 0; p < args.panels; ++p) {
     float* to = args.sums + p * kPanel;
     V sum[R][2];
-    if (args.from_zero) {
-#pragma GCC unroll 16
-      for (size_t r = 0; r < R; ++r) sum[r][0] = sum[r][1] = V(0.0f);
-    } else {
+    if (args.how == Sums::kGoOn) {
 #pragma GCC unroll 16
       for (size_t r = 0; r < R; ++r) {
         sum[r][0] = load<Arch>(to + r * args.sums_stride);
         sum[r][1] = load<Arch>(to + r * args.sums_stride + kWidth);
       }
+    } else {
+#pragma GCC unroll 16
+      for (size_t r = 0; r < R; ++r) sum[r][0] = sum[r][1] = V(0.0f);
     }
     tile_product<Arch, R>(sum, args.weights, args.weights_stride, args.v + p * args.v_panel_stride, args.keys);
+    if (args.how == Sums::kAdded) {
+#pragma GCC unroll 16
+      for (size_t r = 0; r < R; ++r) {
+        sum[r][0] = load<Arch>(to + r * args.sums_stride) + sum[r][0];
+        sum[r][1] = load<Arch>(to + r * args.sums_stride + kWidth) + sum[r][1];
+      }
+    }
 #pragma GCC unroll 16
     for (size_t r = 0; r < R; ++r) {
       store<Arch>(to + r * args.sums_stride, sum[r][0]);

@@ -175,6 +175,18 @@ TEST(Attention, EveryOptionOnWholeRows) {
   }
 }
 
+// Rows of a tile that see different parts of a chain of values, and rows whose keys begin in another chain.
+TEST(Attention, EveryOptionAcrossChains) {
+  Random random(5);
+  for (const Option& option : all_options()) {
+    SCOPED_TRACE(option.name);
+    Problem problem(random, 31, 2 * kValueChain + 21, 4, 5, 1);
+    problem.options.position = static_cast<int64_t>(kValueChain) - 9;
+    option.set(problem, random);
+    check(problem, random, 1);
+  }
+}
+
 TEST(Attention, EveryOptionOnline) {
   Random random(4);
   for (const Option& option : all_options()) {
@@ -191,8 +203,8 @@ TEST(Attention, RandomProblems) {
     Random random(seed);
     const bool online = seed % 10 == 0;
     const size_t queries = static_cast<size_t>(random.integer(1, online ? 20 : 60));
-    const size_t keys =
-        static_cast<size_t>(online ? random.integer(kFullRowKeys + 1, kFullRowKeys + 600) : random.integer(1, 90));
+    const size_t keys = static_cast<size_t>(online ? random.integer(kFullRowKeys + 1, kFullRowKeys + 600)
+                                                   : random.integer(1, seed % 3 == 0 ? 3 * kValueChain : 90));
     Problem p(random, queries, keys, static_cast<size_t>(random.integer(1, 9)), static_cast<size_t>(random.integer(1, 40)),
               static_cast<size_t>(random.integer(0, 3)));
     const auto coin = [&] { return random.integer(0, 3) == 0; };
