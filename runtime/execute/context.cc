@@ -64,7 +64,7 @@ std::unique_ptr<ContextData> create_data(const Plan& plan, const ContextOptions&
   run.outputs.resize(run.plan->outputs.size());
   run.lookups.resize(run.plan->lookups.size());
   run.phases.reserve(2 * run.plan->steps.size());  // a step has at most two
-  data->region.reserve(2 * run.plan->steps.size());
+  data->region.reserve(2 * run.plan->steps.size(), data->threads);
   return data;
 }
 

@@ -1,6 +1,12 @@
 #include "runtime/execute/region.h"
 
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
 #include <algorithm>
+#include <iterator>
+
 #include "runtime/execute/float_state.h"
 #include "runtime/execute/futex.h"
 #include "runtime/execute/steps.h"
@@ -11,13 +17,39 @@ inline namespace v0 {
 namespace {
 
 // Awake at a barrier for about the time of the longest tile; then the thread sleeps, so that an oversubscribed machine still goes
-// on.
+// on. Where another member needs the CPU it sleeps at once: two threads on one CPU, MiniLM on 8 tokens, 4.2 ms instead of 9.3.
 constexpr int kBarrierSpinUs = 100;
+
+// Of the calling thread; negative where that is not known.
+int current_cpu() {
+#if defined(__linux__)
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
 
 }  // namespace
 
-void Barrier::wait(int team) {
+// Whether a member that has not come yet would run on this CPU.
+bool Barrier::one_belongs_here(uint32_t generation, int team) const {
+  const int here = current_cpu();
+  for (int i = 0; here >= 0 && i < std::min<int>(team, static_cast<int>(members_.size())); ++i) {
+    const Member& member = members_[static_cast<size_t>(i)];
+    if (member.cpu.load(std::memory_order_relaxed) == here &&
+        member.arrived_at.load(std::memory_order_relaxed) != generation + 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void Barrier::wait(int index, int team) {
   const uint32_t generation = generation_.load(std::memory_order_relaxed);
+  Member unknown;  // of an index that is an executor's mistake: Region reports it
+  Member& self = index >= 0 && index < std::ssize(members_) ? members_[static_cast<size_t>(index)] : unknown;
+  self.arrived_at.store(generation + 1, std::memory_order_relaxed);
+  self.cpu.store(current_cpu(), std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(team)) {
     arrived_.store(0, std::memory_order_relaxed);
     generation_.store(generation + 1);
@@ -25,10 +57,13 @@ void Barrier::wait(int team) {
     return;
   }
   const auto passed = [&] { return generation_.load(std::memory_order_acquire) != generation; };
-  if (execute::spin_until(kBarrierSpinUs, passed)) return;
-  asleep_.fetch_add(1);  // before the word is looked at again: either this thread sees it change, or the last one sees a sleeper
-  while (!passed()) execute::futex_wait(generation_, generation);
-  asleep_.fetch_sub(1);
+  if (!execute::spin_until(one_belongs_here(generation, team) ? 0 : kBarrierSpinUs, passed)) {
+    // Before the word is looked at again: either this thread sees it change, or the last one sees a sleeper.
+    asleep_.fetch_add(1);
+    while (!passed()) execute::futex_wait(generation_, generation);
+    asleep_.fetch_sub(1);
+  }
+  self.cpu.store(current_cpu(), std::memory_order_relaxed);
 }
 
 Status Region::run(RunState& run, Executor& executor, int threads) {
@@ -73,7 +108,7 @@ void Region::all_phases(void* arg, int index, int team) {
     if (i == 0 || phases[i].step != phases[i - 1].step) begin = trace_time(*region.run_), tiles = 0;
     tiles += region.pull_tiles(i, index);
     if (i + 1 == phases.size() || phases[i].step != phases[i + 1].step) region.trace(i, index, begin, tiles);
-    if (team > 1) region.barrier_.wait(team);
+    if (team > 1) region.barrier_.wait(index, team);
   }
 }
 

@@ -13,12 +13,21 @@
 namespace saccade {
 inline namespace v0 {
 
-// All `team` threads leave wait() when the last of them has come. May be used again at once.
+// All `team` threads leave wait() when the last of them has come. May be used again at once. A thread waits awake for a while,
+// but not on the CPU of a member that has not come yet.
 class Barrier {
  public:
-  void wait(int team);
+  void reserve(int members) { members_ = std::vector<Member>(static_cast<size_t>(members)); }
+  void wait(int index, int team);  // index: of the calling member, 0 .. team - 1
 
  private:
+  struct alignas(64) Member {
+    std::atomic<int> cpu{-1};             // the last one it was seen on; negative: not known
+    std::atomic<uint32_t> arrived_at{0};  // the generation that its last arrival led to
+  };
+  bool one_belongs_here(uint32_t generation, int team) const;
+
+  std::vector<Member> members_;
   alignas(64) std::atomic<uint32_t> arrived_{0};
   alignas(64) std::atomic<uint32_t> generation_{0};
   std::atomic<uint32_t> asleep_{0};
@@ -26,8 +35,11 @@ class Barrier {
 
 class Region {
  public:
-  // Room for the counters of so many phases.
-  void reserve(size_t phases) { counters_ = std::vector<Counter>(phases); }
+  // Room for so many phases and threads.
+  void reserve(size_t phases, int threads) {
+    counters_ = std::vector<Counter>(phases);
+    barrier_.reserve(threads);
+  }
   // Returns when all phases are done, or when it was stopped (kCancelled) or a backend failed. `threads` scratch areas exist.
   Status run(RunState& run, Executor& executor, int threads);
 
@@ -38,7 +50,7 @@ class Region {
   static void all_phases(void* arg, int index, int team);
   static void one_phase(void* arg, int index, int team);
   int64_t pull_tiles(size_t phase, int worker);  // returns how many it ran
-  void check_index(int index);  // ends the run if no scratch area belongs to it
+  void check_index(int index);                   // ends the run if no scratch area belongs to it
   bool ended() const { return ended_.load(std::memory_order_relaxed); }
   void fail(Status status);
   void trace(size_t phase, int worker, int64_t begin, int64_t tiles) const;

@@ -1,6 +1,9 @@
 // The same bits: whatever shares the batch, in whatever order, on however many threads, with whatever cache and executor, fused
 // or not.
 #include <gtest/gtest.h>
+#if defined(__linux__)
+#include <sched.h>
+#endif
 
 #include <algorithm>
 #include <numeric>
@@ -84,6 +87,22 @@ TEST(Bits, ThreadsDoNotMatter) {
     }
   }
 }
+
+#if defined(__linux__)
+// A thread that waits sleeps at once where it would keep another one from its CPU.
+TEST(Bits, ThreadsOnOneCpuDoNotMatter) {
+  const EncoderWeights e = random_encoder(kWideBert, 1);
+  const EncoderBatch batch(kWideBert, kLengths, 2);
+  const Outputs own = run_encoder(e, kBoth, batch, {}, {.threads = 1});
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // the pool's threads inherit it
+  expect_same(own, run_encoder(e, kBoth, batch, {}, {.threads = 3}), "three threads on one CPU");
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+#endif
 
 TEST(Bits, CacheSizesDoNotMatter) {
   for (const EncoderShape& shape : {kWideBert, kSmallModern}) {
