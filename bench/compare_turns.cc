@@ -53,17 +53,20 @@ struct Pair {
 };
 
 // In a process of its own, whose pairs come through a pipe; empty when something failed.
-std::vector<Pair> pairs_of(const char* const modules[2], const std::string& words, int threads, double seconds) {
+std::vector<Pair> pairs_of(const char* const modules[2], const std::string& words, int threads, double seconds, int start) {
   int ends[2];
-  if (pipe(ends) != 0) return {};
+  if (pipe(ends) != 0) return std::perror("pipe"), std::vector<Pair>();
   const pid_t child = fork();
   if (child == 0) {
+    close(ends[0]);
     Module both[2];
-    for (int i = 0; i < 2; ++i) {
+    for (int i : {start % 2, 1 - start % 2}) {  // who is loaded first changes too
       if (!both[i].load(modules[i], words, threads)) std::_Exit(1);
       both[i].turn(2);
     }
-    const int calls = std::max(1, static_cast<int>(kTurnSeconds / both[0].turn(1)));
+    double fastest = both[0].turn(1);
+    for (int i = 0; i < 4; ++i) fastest = std::min(fastest, both[0].turn(1));
+    const int calls = std::max(1, static_cast<int>(kTurnSeconds / fastest));
     const double end = now() + seconds;
     for (int round = 0; round == 0 || now() < end; ++round) {
       double time[2];
@@ -78,7 +81,10 @@ std::vector<Pair> pairs_of(const char* const modules[2], const std::string& word
   for (Pair pair; child > 0 && read(ends[0], &pair, sizeof pair) == sizeof pair;) pairs.push_back(pair);
   close(ends[0]);
   int status = 1;
-  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return {};
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+    std::fprintf(stderr, "%s: its process ended with status %#x\n", words.c_str(), static_cast<unsigned>(status));
+    return {};
+  }
   return pairs;
 }
 
@@ -88,16 +94,26 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Prints the shape's line; whether it is slower.
-bool report(const std::string& name, const std::vector<Pair>& pairs) {
+// Prints the shape's line; whether it is slower. The interval draws starts and then pairs within them: pairs of one start share
+// where memory lies.
+bool report(const std::string& name, const std::vector<std::vector<Pair>>& starts) {
   std::vector<double> base, changed, ratio;
-  for (const Pair& pair : pairs)
-    base.push_back(pair.base), changed.push_back(pair.changed), ratio.push_back(pair.changed / pair.base);
+  for (const auto& pairs : starts) {
+    for (const Pair& pair : pairs) {
+      base.push_back(pair.base), changed.push_back(pair.changed), ratio.push_back(pair.changed / pair.base);
+    }
+  }
   std::minstd_rand engine(1);
   std::vector<double> medians;
   for (int draw = 0; draw < 1000; ++draw) {
     std::vector<double> drawn;
-    for (size_t i = 0; i < ratio.size(); ++i) drawn.push_back(ratio[engine() % ratio.size()]);
+    for (size_t s = 0; s < starts.size(); ++s) {
+      const std::vector<Pair>& pairs = starts[engine() % starts.size()];
+      for (size_t i = 0; i < pairs.size(); ++i) {
+        const Pair& pair = pairs[engine() % pairs.size()];
+        drawn.push_back(pair.changed / pair.base);
+      }
+    }
     medians.push_back(median(std::move(drawn)));
   }
   std::sort(medians.begin(), medians.end());
@@ -124,11 +140,10 @@ int main(int argc, char** argv) {
   for (std::string line; std::getline(std::cin, line);) {
     const size_t colon = line.find(": ");
     if (colon == std::string::npos) return std::fprintf(stderr, "no NAME: WORDS: %s\n", line.c_str()), 2;
-    std::vector<Pair> pairs;
+    std::vector<std::vector<Pair>> pairs;
     for (int start = 0; start < starts; ++start) {
-      const std::vector<Pair> some = pairs_of(modules, line.substr(colon + 2), threads, seconds);
-      if (some.empty()) return 1;
-      pairs.insert(pairs.end(), some.begin(), some.end());
+      pairs.push_back(pairs_of(modules, line.substr(colon + 2), threads, seconds, start));
+      if (pairs.back().empty()) return 1;
     }
     slower |= report(line.substr(0, colon), pairs);
   }

@@ -17,8 +17,8 @@ inline namespace v0 {
 namespace {
 
 // Awake at a barrier for about the time of the longest tile; then the thread sleeps, so that an oversubscribed machine still goes
-// on. Where another member needs the CPU it sleeps at once: two threads on one CPU, MiniLM on 8 tokens, 4.2 ms instead of 9.3.
-constexpr int kBarrierSpinUs = 100;
+// on. Where another member needs the CPU it sleeps after a moment: bench/RESULTS.md, "asleep at once".
+constexpr int kBarrierSpinUs = 100, kMomentUs = 2;
 
 // Of the calling thread; negative where that is not known.
 int current_cpu() {
@@ -31,25 +31,31 @@ int current_cpu() {
 
 }  // namespace
 
-// Whether a member that has not come yet would run on this CPU.
-bool Barrier::one_belongs_here(uint32_t generation, int team) const {
-  const int here = current_cpu();
-  for (int i = 0; here >= 0 && i < std::min<int>(team, static_cast<int>(members_.size())); ++i) {
-    const Member& member = members_[static_cast<size_t>(i)];
-    if (member.cpu.load(std::memory_order_relaxed) == here &&
-        member.arrived_at.load(std::memory_order_relaxed) != generation + 1) {
-      return true;
-    }
+Barrier::Member* Barrier::member(int index) {
+  return index >= 0 && index < std::ssize(members_) ? &members_[static_cast<size_t>(index)] : nullptr;
+}
+
+void Barrier::enter(int index) {
+  if (Member* self = member(index)) self->cpu.store(current_cpu(), std::memory_order_relaxed);
+}
+
+// Whether a member that has not come yet was last seen on this CPU.
+bool Barrier::one_belongs_on(int cpu, uint32_t generation, int team) const {
+  for (int i = 0; cpu >= 0 && i < std::min(team, static_cast<int>(members_.size())); ++i) {
+    const Member& other = members_[static_cast<size_t>(i)];
+    if (other.cpu.load(std::memory_order_relaxed) != cpu) continue;
+    if (other.arrived_at.load(std::memory_order_relaxed) != generation + 1) return true;
   }
   return false;
 }
 
 void Barrier::wait(int index, int team) {
   const uint32_t generation = generation_.load(std::memory_order_relaxed);
-  Member unknown;  // of an index that is an executor's mistake: Region reports it
-  Member& self = index >= 0 && index < std::ssize(members_) ? members_[static_cast<size_t>(index)] : unknown;
-  self.arrived_at.store(generation + 1, std::memory_order_relaxed);
-  self.cpu.store(current_cpu(), std::memory_order_relaxed);
+  const int cpu = current_cpu();
+  if (Member* self = member(index)) {
+    self->cpu.store(cpu, std::memory_order_relaxed);
+    self->arrived_at.store(generation + 1, std::memory_order_relaxed);
+  }
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(team)) {
     arrived_.store(0, std::memory_order_relaxed);
     generation_.store(generation + 1);
@@ -57,13 +63,12 @@ void Barrier::wait(int index, int team) {
     return;
   }
   const auto passed = [&] { return generation_.load(std::memory_order_acquire) != generation; };
-  if (!execute::spin_until(one_belongs_here(generation, team) ? 0 : kBarrierSpinUs, passed)) {
-    // Before the word is looked at again: either this thread sees it change, or the last one sees a sleeper.
-    asleep_.fetch_add(1);
-    while (!passed()) execute::futex_wait(generation_, generation);
-    asleep_.fetch_sub(1);
-  }
-  self.cpu.store(current_cpu(), std::memory_order_relaxed);
+  if (execute::spin_until(kMomentUs, passed)) return;
+  if (!one_belongs_on(cpu, generation, team) && execute::spin_until(kBarrierSpinUs, passed)) return;
+  asleep_.fetch_add(1);  // before the word is looked at again: either this thread sees it change, or the last one sees a sleeper
+  while (!passed()) execute::futex_wait(generation_, generation);
+  asleep_.fetch_sub(1);
+  enter(index);  // the scheduler may have moved it
 }
 
 Status Region::run(RunState& run, Executor& executor, int threads) {
@@ -104,6 +109,7 @@ void Region::all_phases(void* arg, int index, int team) {
   const FloatState float_state;
   const std::vector<Phase>& phases = region.run_->phases;
   int64_t begin = 0, tiles = 0;  // of the step at hand, which may have two phases
+  region.barrier_.enter(index);
   for (size_t i = 0; i < phases.size(); ++i) {
     if (i == 0 || phases[i].step != phases[i - 1].step) begin = trace_time(*region.run_), tiles = 0;
     tiles += region.pull_tiles(i, index);

@@ -18,14 +18,17 @@ inline namespace v0 {
 class Barrier {
  public:
   void reserve(int members) { members_ = std::vector<Member>(static_cast<size_t>(members)); }
-  void wait(int index, int team);  // index: of the calling member, 0 .. team - 1
+  // Both by the member `index`, 0 .. team - 1; of others (an executor's mistake) only the arrival counts.
+  void enter(int index);  // before its first wait() of a run
+  void wait(int index, int team);
 
  private:
   struct alignas(64) Member {
     std::atomic<int> cpu{-1};             // the last one it was seen on; negative: not known
     std::atomic<uint32_t> arrived_at{0};  // the generation that its last arrival led to
   };
-  bool one_belongs_here(uint32_t generation, int team) const;
+  Member* member(int index);
+  bool one_belongs_on(int cpu, uint32_t generation, int team) const;
 
   std::vector<Member> members_;
   alignas(64) std::atomic<uint32_t> arrived_{0};

@@ -57,7 +57,7 @@ bool meets_as_two(Executor& executor) {
 }
 
 // ThreadSanitizer ends a forked child that starts a thread. AddressSanitizer's allocator (GCC before 14) does not prepare for a
-// fork: where another thread was inside it, its locks stay locked in the child.
+// fork: where another thread was inside it, its locks stay locked in the child. Left out with any version.
 #if defined(__SANITIZE_THREAD__)
 #define SACCADE_THREAD_SANITIZER
 #elif defined(__SANITIZE_ADDRESS__)
