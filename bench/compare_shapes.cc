@@ -6,13 +6,13 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/support/machine.h"
 #include "saccade/saccade.h"
 #include "tools/encoder.h"
 
@@ -29,9 +29,8 @@ T take(Result<T> result) {
 }
 
 std::vector<float> numbers(int64_t count) {
-  std::minstd_rand engine(1);
   std::vector<float> values(static_cast<size_t>(count));
-  for (float& x : values) x = static_cast<float>(engine()) * (2.0f / 2147483648.0f) - 1.0f;
+  bench::fill_uniform(values.data(), values.size(), 1);
   return values;
 }
 
