@@ -53,8 +53,8 @@ struct Multiples {
   }
 };
 
-// Whether a tile of that height asks ahead in three places in turn instead of one.
-constexpr bool asks_in_three(size_t rows) { return rows <= 6; }
+// Whether a tile of that height asks ahead in three places, a third of what it asks for in each.
+constexpr bool asks_in_three(size_t rows) { return kFused && rows < 6; }
 
 template <class Arch>
 struct MatmulTile {
@@ -84,26 +84,22 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
   SACCADE_UNROLL for (size_t r = 0; r < kRows; ++r) { SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) sum[r][v] = V(0.0f); }
   Multiples<kRows> row(t.a_stride);
   Multiples<kPanels> panel(t.panel_stride);
-  // Weights asked for ahead: a line a k. Low tiles wait for memory and ask in three places in turn, each of which the processor's
-  // own prefetcher takes up as a stream of its own (4 rows, weights in memory: 0.75 of the bandwidth instead of 0.61). Several
-  // panels are several streams and do without.
-  constexpr bool kAsksAhead = kPanels == 1, kThree = asks_in_three(kRows);
-  const size_t next_step = t.next_step;
+  // A round: a few k, and before them what is asked for ahead. FMAs want few instructions beside them: when the core's other
+  // hyperthread is at work, the two share the places in the pipeline. (12 FMAs a k on Zen 3: with 22 instructions a k, in rounds
+  // of four, a tile keeps 0.85 of its undisturbed speed; it kept 0.77 with 25.) Taller tiles have fewer anyway, and need the
+  // registers; without FMA, products need them.
+  // Low tiles wait for memory and ask in three places, each of which the processor's own prefetcher takes up as a stream of its
+  // own (4 rows, weights in memory: 0.75 of the bandwidth instead of 0.61). Several panels are several streams and do without.
+  constexpr bool kThree = asks_in_three(kRows);
+  constexpr size_t kRound = kPanels > 1 || !kFused ? 1 : kThree ? 3 : kRows * kVectors <= 12 ? 4 : 2;
+  constexpr size_t kPlaces = kPanels > 1 ? 0 : kThree ? 3 : kRound == 4 ? 2 : 1;
   const char* next = t.next;
-  const char* second = next + t.next_apart;
-  const char* third = second + t.next_apart;
+  const size_t apart = kThree ? t.next_apart : 2 * t.next_step;
+  const size_t next_step = (kThree ? 1 : kRound) * t.next_step;
   const float* a = t.a;
   const float* b = t.panel;
   const auto step = [&]() __attribute__((always_inline)) {
     if constexpr (kRows + kPanels > 9) row.keep();
-    if constexpr (kAsksAhead) {
-      prefetch_read(next);
-      next += next_step;
-      if constexpr (kThree) {
-        const char* const asked = next;
-        next = second, second = third, third = asked;
-      }
-    }
     if constexpr (kRows < kVectors) {
       Factor<Arch> x[kRows];
       SACCADE_UNROLL for (size_t r = 0; r < kRows; ++r) x[r] = load_factor<Arch>(row.at(a, r));
@@ -126,14 +122,19 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
     ++a;
     b += Tiles<Arch>::nr;
   };
-  // Two k a round: 1 to 2 % for 24 FMAs more. Without FMA, products take the registers for it (GCC 14 spills).
-  constexpr size_t kUnrolled = kPanels == 1 && kFused ? 2 : 1;
-  const float* const a_whole = a + t.k / kUnrolled * kUnrolled;
+  const float* const a_whole = a + t.k / kRound * kRound;
   while (a != a_whole) {
+    if constexpr (kPlaces > 0) prefetch_read(next);
+    if constexpr (kPlaces > 1) prefetch_read(next + apart);
+    if constexpr (kPlaces > 2) prefetch_read(next + 2 * apart);
+    if constexpr (kPlaces > 0) next += next_step;
     step();
-    if constexpr (kUnrolled == 2) step();
+    if constexpr (kRound > 1) step();
+    if constexpr (kRound > 2) step();
+    if constexpr (kRound > 3) step();
   }
-  if (t.k % kUnrolled != 0) step();
+#pragma GCC unroll 1
+  for (size_t i = t.k % kRound; i > 0; --i) step();
   if (t.before != nullptr) {
     SACCADE_UNROLL for (size_t r = 0; r < kRows; ++r) {
       SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) {
