@@ -105,6 +105,9 @@ MatmulFinishFunction<Arch> matmul_finish_for(Unary activation) {
   return &matmul_finish<Arch, Unary::kIdentity>;
 }
 
+// Strips whose sums wait for one call of the epilogue.
+inline constexpr size_t kFinishedStrips = 4;
+
 // One block of rows at one chunk of k.
 template <class Arch>
 struct Matmul {
@@ -149,33 +152,47 @@ struct Matmul {
       t.before = before;
     }
 
-    const bool whole = column + panels * nr <= args.n;
-    const bool direct = whole && (!last || args.activation == Unary::kIdentity);
-    alignas(64) float sums[kMaxTileFloats<Arch>];
-    MatmulTile<Arch> buffered = sums_into(t, sums, vectors);
-    const MatmulFinish<Arch> finish{
-        .sums = sums, .stride = panels * nr, .rows = rows, .columns = whole ? panels * nr : args.n - column, .tile = &t};
-    const MatmulFinishFunction<Arch> finish_function = matmul_finish_for<Arch>(last ? args.activation : Unary::kIdentity);
-
-    for (size_t s = 0; s < strips; ++s) {
+    const auto begin_strip = [&]() SACCADE_LAMBDA {
       for (size_t v = 0; v < vectors; v += kPanelVectors<Arch>) {
         for (size_t r = 0; r < rows; ++r) prefetch_write(t.c[v] + r * t.c_stride);
       }
-      if (two_chains) {
-        function(chain);
-        chain.a += rows * args.a_stride, chain.next += next_step * k_count;
-      }
-      if (direct) {
-        function(t);
-      } else {
-        buffered.a = t.a, buffered.next = t.next;
-        function(buffered);
-        finish_function(finish);
-      }
-      t.a += rows * args.a_stride;
-      t.next += next_step * k_count;
+      if (two_chains) function(chain);
+    };
+    const auto end_strip = [&]() SACCADE_LAMBDA {
+      chain.a += rows * args.a_stride, t.a += rows * args.a_stride;
+      chain.next += next_step * k_count, t.next += next_step * k_count;
       if (t.residual != nullptr) t.residual += rows * args.residual_stride;
       for (size_t v = 0; v < vectors; ++v) t.c[v] += rows * args.c_stride;
+    };
+    const bool whole = column + panels * nr <= args.n;
+    if (whole && (!last || args.activation == Unary::kIdentity)) {
+      for (size_t s = 0; s < strips; ++s) {
+        begin_strip();
+        function(t);
+        end_strip();
+      }
+    } else {
+      // An epilogue with more than a tile does goes over the sums of some strips at once: it loads its constants once, and its
+      // groups of four rows leave few rows alone.
+      alignas(64) float sums[kFinishedStrips * kMaxTileFloats<Arch>];
+      MatmulTile<Arch> buffered = sums_into(t, sums, vectors);
+      MatmulTile<Arch> from = t;  // the first strip whose sums wait
+      MatmulFinish<Arch> finish{
+          .sums = sums, .stride = panels * nr, .rows = 0, .columns = whole ? panels * nr : args.n - column, .tile = &from};
+      const MatmulFinishFunction<Arch> finish_function = matmul_finish_for<Arch>(last ? args.activation : Unary::kIdentity);
+      for (size_t s = 0; s < strips; ++s) {
+        begin_strip();
+        for (size_t v = 0; v < vectors; ++v) buffered.c[v] = sums + finish.rows * finish.stride + v * kLanes<Arch>;
+        buffered.a = t.a, buffered.next = t.next;
+        function(buffered);
+        finish.rows += rows;
+        end_strip();
+        if ((s + 1) % kFinishedStrips == 0 || s + 1 == strips) {
+          finish_function(finish);
+          finish.rows = 0;
+          from = t;
+        }
+      }
     }
     next += next_step * k_count * strips;
   }
