@@ -91,11 +91,11 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
   // Low tiles wait for memory and ask in three places, each of which the processor's own prefetcher takes up as a stream of its
   // own (4 rows, weights in memory: 0.75 of the bandwidth instead of 0.61). Several panels are several streams and do without.
   constexpr bool kThree = asks_in_three(kRows);
-  constexpr size_t kRound = kPanels > 1 || !kFused ? 1 : kThree ? 3 : kRows * kVectors <= 12 ? 4 : 2;
-  constexpr size_t kPlaces = kPanels > 1 ? 0 : kThree ? 3 : kRound == 4 ? 2 : 1;
+  constexpr size_t kUnroll = kPanels > 1 || !kFused ? 1 : kThree ? 3 : kRows * kVectors <= 12 ? 4 : 2;
+  constexpr size_t kPlaces = kPanels > 1 ? 0 : kThree ? 3 : kUnroll == 4 ? 2 : 1;
   const char* next = t.next;
   const size_t apart = kThree ? t.next_apart : 2 * t.next_step;
-  const size_t next_step = (kThree ? 1 : kRound) * t.next_step;
+  const size_t next_step = (kThree ? 1 : kUnroll) * t.next_step;
   const float* a = t.a;
   const float* b = t.panel;
   const auto step = [&]() __attribute__((always_inline)) {
@@ -122,19 +122,19 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
     ++a;
     b += Tiles<Arch>::nr;
   };
-  const float* const a_whole = a + t.k / kRound * kRound;
+  const float* const a_whole = a + t.k / kUnroll * kUnroll;
   while (a != a_whole) {
     if constexpr (kPlaces > 0) prefetch_read(next);
     if constexpr (kPlaces > 1) prefetch_read(next + apart);
     if constexpr (kPlaces > 2) prefetch_read(next + 2 * apart);
     if constexpr (kPlaces > 0) next += next_step;
     step();
-    if constexpr (kRound > 1) step();
-    if constexpr (kRound > 2) step();
-    if constexpr (kRound > 3) step();
+    if constexpr (kUnroll > 1) step();
+    if constexpr (kUnroll > 2) step();
+    if constexpr (kUnroll > 3) step();
   }
 #pragma GCC unroll 1
-  for (size_t i = t.k % kRound; i > 0; --i) step();
+  for (size_t i = t.k % kUnroll; i > 0; --i) step();
   if (t.before != nullptr) {
     SACCADE_UNROLL for (size_t r = 0; r < kRows; ++r) {
       SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) {
