@@ -131,7 +131,8 @@ struct Matmul {
     t.k = k_count;
     t.next = next;
     t.next_step = next_step;
-    t.next_apart = k_count / 3 * next_step;
+    const size_t places = round_of<Arch>(rows);
+    t.next_apart = k_count / places * next_step;
     t.bias = last && args.bias != nullptr ? args.bias + column : nullptr;
     t.residual = last && args.residual != nullptr ? args.residual + row * args.residual_stride + column : nullptr;
     t.residual_stride = args.residual_stride;
@@ -148,7 +149,7 @@ struct Matmul {
       t.a += first_k;
       t.panel += first_k * nr;
       t.k = k_count - first_k;
-      t.next += (asks_in_three(rows) ? first_k / 3 : first_k) * next_step;
+      t.next += first_k / places * next_step;
       t.before = before;
     }
 

@@ -53,8 +53,11 @@ struct Multiples {
   }
 };
 
-// Whether a tile of that height asks ahead in three places, a third of what it asks for in each.
-constexpr bool asks_in_three(size_t rows) { return kFused && rows < 6; }
+// The k in a round of a tile of that height, and the places where it asks ahead, one a k. (One panel only.)
+template <class Arch>
+constexpr size_t round_of(size_t rows) {
+  return !kFused ? 1 : rows < 6 ? 3 : rows * kPanelVectors<Arch> <= 12 ? 4 : 2;
+}
 
 template <class Arch>
 struct MatmulTile {
@@ -65,7 +68,7 @@ struct MatmulTile {
   size_t k;
   const char* next;   // weights that will be needed soon, asked for while this tile runs: next_step bytes a k
   size_t next_step;   // (one panel only)
-  size_t next_apart;  // bytes from one of three places to the next, where asks_in_three(rows)
+  size_t next_apart;  // bytes from one of the round_of(rows) places to the next
   const float* bias;  // at the tile's first column, like residual; both may be null
   const float* residual;
   size_t residual_stride;
@@ -85,17 +88,16 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
   Multiples<kRows> row(t.a_stride);
   Multiples<kPanels> panel(t.panel_stride);
   // A round: a few k, and before them what is asked for ahead. FMAs want few instructions beside them: when the core's other
-  // hyperthread is at work, the two share the places in the pipeline. (12 FMAs a k on Zen 3: with 22 instructions a k, in rounds
+  // hyperthread is at work, the two share the places in the pipeline. (12 FMAs a k on Zen 3: with 23 instructions a k, in rounds
   // of four, a tile keeps 0.85 of its undisturbed speed; it kept 0.77 with 25.) Taller tiles have fewer anyway, and need the
   // registers; without FMA, products need them.
-  // Low tiles wait for memory and ask in three places, each of which the processor's own prefetcher takes up as a stream of its
-  // own (4 rows, weights in memory: 0.75 of the bandwidth instead of 0.61). Several panels are several streams and do without.
-  constexpr bool kThree = asks_in_three(kRows);
-  constexpr size_t kUnroll = kPanels > 1 || !kFused ? 1 : kThree ? 3 : kRows * kVectors <= 12 ? 4 : 2;
-  constexpr size_t kPlaces = kPanels > 1 ? 0 : kThree ? 3 : kUnroll == 4 ? 2 : 1;
+  // Few rows wait for memory: they ask for a line a k, each in a place of its own, which the processor's own prefetcher takes up
+  // as a stream (4 rows, weights in memory: 0.75 of the bandwidth instead of 0.61). Several panels are several streams and do
+  // without.
+  constexpr bool kAsks = kPanels == 1;
+  constexpr size_t kRoundK = kAsks ? round_of<Arch>(kRows) : 1;
   const char* next = t.next;
-  const size_t apart = kThree ? t.next_apart : 2 * t.next_step;
-  const size_t next_step = (kThree ? 1 : kUnroll) * t.next_step;
+  const size_t next_step = t.next_step, apart = t.next_apart, three_apart = 3 * apart;
   const float* a = t.a;
   const float* b = t.panel;
   const auto step = [&]() __attribute__((always_inline)) {
@@ -122,19 +124,22 @@ __attribute__((noinline)) void matmul_tile(const MatmulTile<Arch>& t) {
     ++a;
     b += Tiles<Arch>::nr;
   };
-  const float* const a_whole = a + t.k / kUnroll * kUnroll;
+  const float* const a_whole = a + t.k / kRoundK * kRoundK;
   while (a != a_whole) {
-    if constexpr (kPlaces > 0) prefetch_read(next);
-    if constexpr (kPlaces > 1) prefetch_read(next + apart);
-    if constexpr (kPlaces > 2) prefetch_read(next + 2 * apart);
-    if constexpr (kPlaces > 0) next += next_step;
+    if constexpr (kAsks) {
+      prefetch_read(next);
+      if constexpr (kRoundK > 1) prefetch_read(next + apart);
+      if constexpr (kRoundK > 2) prefetch_read(next + 2 * apart);
+      if constexpr (kRoundK > 3) prefetch_read(next + three_apart);
+      next += next_step;
+    }
     step();
-    if constexpr (kUnroll > 1) step();
-    if constexpr (kUnroll > 2) step();
-    if constexpr (kUnroll > 3) step();
+    if constexpr (kRoundK > 1) step();
+    if constexpr (kRoundK > 2) step();
+    if constexpr (kRoundK > 3) step();
   }
 #pragma GCC unroll 1
-  for (size_t i = t.k % kUnroll; i > 0; --i) step();
+  for (size_t i = t.k % kRoundK; i > 0; --i) step();
   if (t.before != nullptr) {
     SACCADE_UNROLL for (size_t r = 0; r < kRows; ++r) {
       SACCADE_UNROLL for (size_t v = 0; v < kVectors; ++v) {
