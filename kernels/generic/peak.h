@@ -17,13 +17,13 @@ void fma_chains(const FmaChainsArgs& args) {
 #endif
   using V = Vec<float, Arch>;
   V chain[kChains];
-  for (size_t i = 0; i < kChains; ++i) chain[i] = V(static_cast<float>(i));
+  SACCADE_UNROLL for (size_t i = 0; i < kChains; ++i) chain[i] = V(static_cast<float>(i + 3));  // (2 would stay 2)
   const V factor(0.5f), term(1.0f);
   for (size_t n = 0; n < args.iterations; ++n) {
-    for (size_t i = 0; i < kChains; ++i) chain[i] = fma<Arch>(chain[i], factor, term);
+    SACCADE_UNROLL for (size_t i = 0; i < kChains; ++i) chain[i] = fma<Arch>(chain[i], factor, term);
   }
   V sum(0.0f);
-  for (size_t i = 0; i < kChains; ++i) sum = sum + chain[i];
+  SACCADE_UNROLL for (size_t i = 0; i < kChains; ++i) sum = sum + chain[i];
   store<Arch>(args.sink, sum);
   *args.flops = 2.0 * static_cast<double>(args.iterations) * static_cast<double>(kChains * kLanes<Arch>);
 }

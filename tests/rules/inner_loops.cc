@@ -1,8 +1,8 @@
 // Checks the inner loops of matmul and attention in a disassembly (`objdump -dC --no-show-raw-insn` of one ISA's object):
 //   inner_loops ISA DUMP
 // matmul_tile<Arch, R, P> must do R * P * nr / vector FMAs per k, score_tile<Arch, R> and value_tile<Arch, R> R * 2 (a loop that
-// the compiler unrolled holds a multiple), without a separate multiply or add but on SSE2, and without touching the stack. An
-// inner loop is the range of a backward jump that holds no other backward jump and no return (that is a rare case, placed behind
+// the compiler unrolled holds a multiple), without a separate multiply or add but on SSE2, and without touching the stack;
+// fma_chains<Arch>, the measure of the others, one FMA per chain and no memory at all. An inner loop is the range of a backward jump that holds no other backward jump and no return (that is a rare case, placed behind
 // the function's end, on its way back); those without multiplications are of no interest.
 #include <algorithm>
 #include <cstdint>
@@ -22,13 +22,14 @@ struct Isa {
   const char* name;
   int rows, panel_vectors;  // matmul's tile
   int attention_rows;       // attention's, always two vectors wide
+  int chains;               // of fma_chains
   bool fma;
 };
 constexpr Isa kIsas[] = {
-    {"sse2", 4, 2, 4, false},
-    {"avx2", 6, 2, 6, true},
-    {"avx512", 14, 2, 14, true},
-    {"neon", 8, 3, 8, true},
+    {"sse2", 4, 2, 4, 12, false},
+    {"avx2", 6, 2, 6, 12, true},
+    {"avx512", 14, 2, 14, 24, true},
+    {"neon", 8, 3, 8, 24, true},
 };
 
 struct Instruction {
@@ -102,6 +103,10 @@ bool uses_stack(const Instruction& i, bool frame_pointer) {
   return frame_pointer && (holds(i.operands, "(%rbp") || holds(i.operands, "[x29"));
 }
 
+bool uses_memory(const Instruction& i) {
+  return !starts(i.mnemonic, "lea") && !starts(i.mnemonic, "nop") && (holds(i.operands, "(%") || holds(i.operands, "["));
+}
+
 bool is_return(const Instruction& i) { return i.mnemonic == "ret" || i.mnemonic == "retq"; }
 
 struct Range {
@@ -138,18 +143,19 @@ void error(const Function& function, const Range& loop, const std::string& what)
 }
 
 // Checks the loops of one function against the FMAs of one step; returns how many loops hold multiplications.
-int check(const Function& function, const Isa& isa, int per_step) {
+int check(const Function& function, const Isa& isa, int per_step, bool registers_only) {
   const bool frame_pointer = std::any_of(function.code.begin(), function.code.end(), is_frame_pointer_set);
   int found = 0;
   for (const Range& loop : inner_loops(function.code)) {
     int fmas = 0, multiplies = 0, adds = 0;
-    bool stack = false;
+    bool stack = false, memory = false;
     for (size_t n = loop.first; n <= loop.last; ++n) {
       const Instruction& i = function.code[n];
       fmas += is_fma(i);
       multiplies += is_multiply(i);
       adds += is_add(i);
       stack |= uses_stack(i, frame_pointer);
+      memory |= uses_memory(i);
     }
     if (fmas + multiplies == 0) continue;
     ++found;
@@ -162,6 +168,7 @@ int check(const Function& function, const Isa& isa, int per_step) {
     if (isa.fma && multiplies + adds > 0) error(function, loop, "a separate multiply or add");
     if (!isa.fma && (multiplies != adds || fmas > 0)) error(function, loop, "expected as many adds as multiplies, and no FMA");
     if (stack) error(function, loop, "stack access");
+    if (registers_only && memory) error(function, loop, "memory access");
   }
   return found;
 }
@@ -180,12 +187,21 @@ int main(int argc, char** argv) {
   // What must be there: the full tile of each.
   const std::string rows = std::to_string(isa->rows), attention_rows = std::to_string(isa->attention_rows);
   std::map<std::string, int> required{
-      {"matmul_tile " + rows + " 1", 0}, {"score_tile " + attention_rows, 0}, {"value_tile " + attention_rows, 0}};
+      {"matmul_tile " + rows + " 1", 0}, {"score_tile " + attention_rows, 0}, {"value_tile " + attention_rows, 0}, {"fma_chains", 0}};
   int functions = 0, loops = 0;
   static const std::regex tile("\\b(matmul_tile|score_tile|value_tile)<.*?, (\\d+)(?:u|ul)?(?:, (\\d+)(?:u|ul)?)?>\\(");
+  static const std::regex chains("\\bfma_chains<.*>\\(");
   for (Function& function : read_dump(argv[2])) {
     std::smatch match;
     const std::string name = function.name;
+    if (std::regex_search(name, chains)) {
+      function.name = "fma_chains";
+      const int found = check(function, *isa, isa->chains, true);
+      required["fma_chains"] += found;
+      ++functions;
+      loops += found;
+      continue;
+    }
     if (!std::regex_search(name, match, tile)) continue;
     const int height = std::stoi(match[2]), panels = match[3].matched ? std::stoi(match[3]) : 1;
     const int vectors = match[1] == "matmul_tile" ? panels * isa->panel_vectors : 2;
@@ -193,7 +209,7 @@ int main(int argc, char** argv) {
     key.append(" ").append(match[2]);
     if (match[3].matched) key.append(" ").append(match[3]);
     function.name = key;
-    const int found = check(function, *isa, height * vectors);
+    const int found = check(function, *isa, height * vectors, false);
     if (auto it = required.find(key); it != required.end()) it->second += found;
     ++functions;
     loops += found;
