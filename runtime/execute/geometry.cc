@@ -17,13 +17,13 @@ constexpr int64_t kFewRows = 48;
 // Above it a row op finds its rows no longer in the second-level cache, and a stop flag is seen late. (The matmul itself does not
 // care: 24 to 384 rows were within 2 % of each other at 384 columns on a Zen 3.)
 constexpr int64_t kManyRows = 192;
-// Panels of a tile, so that its rows are worth reading.
-constexpr int64_t kFewPanels = 4;
+// Columns of a tile, so that its rows are worth reading; where workers would go without, fewer.
+constexpr int64_t kFewColumns = 64;
 // Floats that a tile of a light step touches: some 10 microseconds.
 constexpr int64_t kRowStepFloats = int64_t{32} << 10;
-// Work of an attention task, in multiply-adds: some 20 microseconds of one core with AVX2, a hundred times the cost of fetching
-// it.
-constexpr int64_t kTaskWork = int64_t{1} << 20;
+// Most and least work of an attention task, in multiply-adds: some 20 microseconds of one core with AVX2, a hundred times the cost
+// of fetching it, and about one.
+constexpr int64_t kTaskWork = int64_t{1} << 20, kLeastTaskWork = kTaskWork / 16;
 // Rows into which queries are cut: less would pack keys and values too often.
 constexpr int64_t kChunkRows = 128;
 
@@ -35,12 +35,21 @@ int64_t cached_rows(const PlanData& plan, int64_t in) {
   return std::clamp<int64_t>(plan.cache_bytes / 2 / row_bytes, kManyRows / 2, kManyRows);
 }
 
+// As many ranges of panels for each worker, of equal size if some number from half of `rounds` on makes that possible: workers in
+// step would take turns, and one of them all the larger ranges.
+int64_t even_splits(int64_t rounds, int64_t threads, int64_t panels) {
+  for (int64_t fewer = rounds; 2 * fewer >= rounds; --fewer) {
+    if (panels % (fewer * threads) == 0) return fewer * threads;
+  }
+  return rounds * threads;
+}
+
 void cut_matmul(const RunState& run, const Step& step, Phase phase, int threads, std::vector<Phase>& phases) {
   const PlanData& plan = *run.plan;
-  const int64_t mr = static_cast<int64_t>(plan.table->mr);
+  const int64_t nr = static_cast<int64_t>(plan.table->nr);
   int64_t panels = 0;
   for (const Section& section : step.sections) {
-    panels += ceil_div(plan.nodes[static_cast<size_t>(section.node)].weight->out, static_cast<int64_t>(plan.table->nr));
+    panels += ceil_div(plan.nodes[static_cast<size_t>(section.node)].weight->out, nr);
   }
   // As many blocks of rows as keep every worker busy, if they do not become too thin.
   const int64_t most = cached_rows(plan, plan.value(step.in[0]).width);
@@ -49,10 +58,12 @@ void cut_matmul(const RunState& run, const Step& step, Phase phase, int threads,
     const int64_t rounds = std::clamp<int64_t>(phase.rows / (kFewRows * threads), 0, kTilesPerWorker);
     blocks = std::max(blocks, rounds * threads);
   }
-  phase.block = std::max<int64_t>(mr, ceil_div(ceil_div(phase.rows, blocks), mr) * mr);
+  phase.block = ceil_div(phase.rows, blocks);
   blocks = ceil_div(phase.rows, phase.block);
   if (blocks < threads && plan.backend == nullptr) {
-    phase.splits = std::clamp<int64_t>(ceil_div(kTilesPerWorker * threads, blocks), 1, std::max<int64_t>(1, panels / kFewPanels));
+    const int64_t most_splits = std::max(std::min<int64_t>(threads, panels), panels * nr / kFewColumns);
+    phase.splits = std::min(ceil_div(kTilesPerWorker * threads, blocks), most_splits);
+    if (phase.splits > threads) phase.splits = even_splits(phase.splits / threads, threads, panels);
   }
   phase.tiles = blocks * phase.splits;
   phases.push_back(phase);
@@ -68,11 +79,10 @@ void cut_matmul(const RunState& run, const Step& step, Phase phase, int threads,
 // then cut one by one, along columns too.
 bool cut_chain(const RunState& run, const Chain& chain, Phase phase, int threads, std::vector<Phase>& phases) {
   if (threads > 1 && phase.rows < kFewRows * threads) return false;
-  const int64_t mr = static_cast<int64_t>(run.plan->table->mr);
   const int64_t rounds = std::clamp<int64_t>(phase.rows / (kFewRows * threads), 1, kTilesPerWorker);
   int64_t blocks = ceil_div(phase.rows, kChainRows);
   if (threads > 1) blocks = ceil_div(std::max(blocks, rounds * threads), threads) * threads;  // as many for each
-  phase.block = std::min(kChainRows, ceil_div(ceil_div(phase.rows, blocks), mr) * mr);
+  phase.block = ceil_div(phase.rows, blocks);
   phase.tiles = ceil_div(phase.rows, phase.block);
   phase.chain = run.plan->steps[static_cast<size_t>(chain.first)].chain;
   phases.push_back(phase);
@@ -101,21 +111,28 @@ void cut_attention(const RunState& run, const AttentionWork& work, int threads, 
   };
   // Pieces of a long unit, so that few units still keep all workers busy.
   const int64_t pieces = units > 0 && threads > 1 ? ceil_div(kTilesPerWorker * threads, units) : 1;
+  const auto queries_of = [&](int64_t s) { return work.queries.per_sequence() ? 1 : length(q_set, s); };
+  // Of one kv_head. Packing moves every key once: counted as 8 rows of queries.
+  const auto work_of = [&](int64_t s) {
+    return (queries_of(s) * group + 8) * length(k_set, s) * (work.head_dim + work.value_dim);
+  };
+  int64_t task_work = kTaskWork;
+  if (threads > 1) {
+    int64_t all = 0;
+    for (int64_t s = 0; s < run.sequences; ++s) all += work_of(s) * work.kv_heads;
+    task_work = std::clamp(all / (kTilesPerWorker * threads), kLeastTaskWork, kTaskWork);
+  }
   int64_t gathered = 0;  // work of the task that is being put together
   for (int64_t unit = 0; unit < units; ++unit) {
-    const int64_t s = unit / work.kv_heads;
-    const bool one_row = work.queries.per_sequence();
-    const int64_t queries = one_row ? 1 : length(q_set, s), keys = length(k_set, s);
+    const int64_t s = unit / work.kv_heads, queries = queries_of(s), unit_work = work_of(s);
     if (pieces > 1 && queries > kChunkRows) {
       const int64_t tile = static_cast<int64_t>(run.plan->table->query_tile);
       const int64_t rows = ceil_div(std::max(kChunkRows, ceil_div(queries, pieces)), tile) * tile;
       for (int64_t row = 0; row < queries; row += rows) tasks.push_back({unit, unit + 1, row, std::min(queries, row + rows)});
-      gathered = kTaskWork;  // what comes next starts a task
+      gathered = task_work;  // what comes next starts a task
       continue;
     }
-    // Packing moves every key once: counted as 8 rows of queries.
-    const int64_t unit_work = (queries * group + 8) * keys * (work.head_dim + work.value_dim);
-    if (tasks.empty() || gathered + unit_work > kTaskWork) {
+    if (tasks.empty() || gathered + unit_work > task_work) {
       tasks.push_back({unit, unit, 0, INT64_MAX});
       gathered = 0;
     }
