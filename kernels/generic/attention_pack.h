@@ -38,24 +38,22 @@ void pack_keys(const AttentionPackArgs& args, size_t j, float* panel) {
   const size_t keys = j < args.keys ? args.keys - j : 0;
   for (size_t c = 0; c < args.head_dim; c += kWidth) {
     const size_t columns = args.head_dim - c < kWidth ? args.head_dim - c : kWidth;
+    const float* rows = args.k + j * args.k_stride + c;
     Vec<float, Arch> block[kWidth];
-    for (size_t i = 0; i < kWidth; ++i) {
-      const float* row = args.k + (j + i) * args.k_stride + c;
-      __builtin_prefetch(row + kAhead * args.k_stride);
-      if (i >= keys) {
-        block[i] = Vec<float, Arch>(0.0f);
-      } else if (columns == kWidth) {
-        block[i] = load<Arch>(row);
-      } else {
-        block[i] = load_first<Arch>(row, columns);
+    if (keys >= kWidth && columns == kWidth) {  // in registers from the first load to the last store
+      SACCADE_UNROLL for (size_t i = 0; i < kWidth; ++i) {
+        __builtin_prefetch(rows + (i + kAhead) * args.k_stride);
+        block[i] = load<Arch>(rows + i * args.k_stride);
       }
+      transpose<Arch>(block);
+      SACCADE_UNROLL for (size_t i = 0; i < kWidth; ++i) store<Arch>(panel + (c + i) * kPanel, block[i]);
+      continue;
+    }
+    for (size_t i = 0; i < kWidth; ++i) {
+      block[i] = i < keys ? load_first<Arch>(rows + i * args.k_stride, columns) : Vec<float, Arch>(0.0f);
     }
     transpose<Arch>(block);
-    if (columns == kWidth) {
-      for (size_t i = 0; i < kWidth; ++i) store<Arch>(panel + (c + i) * kPanel, block[i]);
-    } else {
-      for (size_t i = 0; i < columns; ++i) store<Arch>(panel + (c + i) * kPanel, block[i]);
-    }
+    for (size_t i = 0; i < columns; ++i) store<Arch>(panel + (c + i) * kPanel, block[i]);
   }
 }
 
@@ -67,17 +65,20 @@ bool pack_value(const AttentionPackArgs& args, size_t j, float* panels) {
   prefetch(row + kAhead * args.v_stride, args.value_dim);
   const Vec<float, Arch> zero(0.0f);
   Vec<float, Arch> check = zero;  // x * 0 is NaN for NaN and Inf
-  for (size_t p = 0; p * kPanel < args.value_dim; ++p) {
-    float* to = panels + (p * args.keys + j) * kPanel;
-    for (size_t c = 0; c < kPanel; c += kWidth) {
-      const size_t column = p * kPanel + c;
-      const size_t left = column < args.value_dim ? args.value_dim - column : 0;
-      const Vec<float, Arch> x = left >= kWidth ? load<Arch>(row + column)
-                                 : left > 0     ? load_first<Arch>(row + column, left)
-                                                : zero;
+  float* to = panels + j * kPanel;
+  size_t column = 0;
+  for (; column + kPanel <= args.value_dim; column += kPanel, to += args.keys * kPanel) {
+    SACCADE_UNROLL for (size_t c = 0; c < kPanel; c += kWidth) {
+      const Vec<float, Arch> x = load<Arch>(row + column + c);
       store<Arch>(to + c, x);
       check = fma<Arch>(x, zero, check);
     }
+  }
+  for (size_t c = 0; column < args.value_dim && c < kPanel; c += kWidth) {
+    const size_t left = column + c < args.value_dim ? args.value_dim - column - c : 0;
+    const Vec<float, Arch> x = left == 0 ? zero : load_first<Arch>(row + column + c, left < kWidth ? left : kWidth);
+    store<Arch>(to + c, x);
+    check = fma<Arch>(x, zero, check);
   }
   return any_nan<Arch>(check);
 }

@@ -35,6 +35,13 @@ using Vec = xsimd::batch<T, Arch>;
 template <class Arch>
 inline constexpr size_t kLanes = Vec<float, Arch>::size;
 
+// Loops over a constant number of registers: without full unrolling they would live in memory.
+#if defined(__clang__)
+#define SACCADE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SACCADE_UNROLL _Pragma("GCC unroll 64")
+#endif
+
 // Vector registers that a loop may fill: one less on SSE2, where a product waits for its sum, two less on NEON, where compilers
 // load in pairs.
 template <class Arch>
@@ -322,17 +329,17 @@ template <class Arch>
 SACCADE_INLINE void transpose(Vec<float, Arch> (&rows)[kLanes<Arch>]) {
 #if defined(__AVX512F__)
   __m512 a[16], b[16];
-  for (int i = 0; i < 16; i += 2) {  // 2 x 2 blocks inside each 128-bit part
+  SACCADE_UNROLL for (int i = 0; i < 16; i += 2) {  // 2 x 2 blocks inside each 128-bit part
     a[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
     a[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
   }
-  for (int i = 0; i < 16; i += 4) {  // 4 x 4: b[i + c] holds column 4 * part + c of rows i to i + 3
+  SACCADE_UNROLL for (int i = 0; i < 16; i += 4) {  // 4 x 4: b[i + c] holds column 4 * part + c of rows i to i + 3
     b[i] = _mm512_shuffle_ps(a[i], a[i + 2], 0x44);
     b[i + 1] = _mm512_shuffle_ps(a[i], a[i + 2], 0xee);
     b[i + 2] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0x44);
     b[i + 3] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0xee);
   }
-  for (int c = 0; c < 4; ++c) {  // 4 x 4 parts
+  SACCADE_UNROLL for (int c = 0; c < 4; ++c) {  // 4 x 4 parts
     const __m512 low_even = _mm512_shuffle_f32x4(b[c], b[c + 4], 0x88), low_odd = _mm512_shuffle_f32x4(b[c], b[c + 4], 0xdd);
     const __m512 high_even = _mm512_shuffle_f32x4(b[c + 8], b[c + 12], 0x88),
                  high_odd = _mm512_shuffle_f32x4(b[c + 8], b[c + 12], 0xdd);
@@ -343,17 +350,17 @@ SACCADE_INLINE void transpose(Vec<float, Arch> (&rows)[kLanes<Arch>]) {
   }
 #elif defined(__AVX__)
   __m256 a[8], b[8];
-  for (int i = 0; i < 8; i += 2) {
+  SACCADE_UNROLL for (int i = 0; i < 8; i += 2) {
     a[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
     a[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
   }
-  for (int i = 0; i < 8; i += 4) {
+  SACCADE_UNROLL for (int i = 0; i < 8; i += 4) {
     b[i] = _mm256_shuffle_ps(a[i], a[i + 2], 0x44);
     b[i + 1] = _mm256_shuffle_ps(a[i], a[i + 2], 0xee);
     b[i + 2] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0x44);
     b[i + 3] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0xee);
   }
-  for (int c = 0; c < 4; ++c) {
+  SACCADE_UNROLL for (int c = 0; c < 4; ++c) {
     rows[c] = _mm256_permute2f128_ps(b[c], b[c + 4], 0x20);
     rows[c + 4] = _mm256_permute2f128_ps(b[c], b[c + 4], 0x31);
   }
@@ -420,13 +427,6 @@ SACCADE_INLINE void keep_order() {
 // Asks for the cache line of p: into the second level to be read, into the first to be written. Any address will do.
 SACCADE_INLINE void prefetch_read(const void* p) { __builtin_prefetch(p, 0, 2); }
 SACCADE_INLINE void prefetch_write(const void* p) { __builtin_prefetch(p, 1, 3); }
-
-// Loops over a constant number of registers: without full unrolling they would live in memory.
-#if defined(__clang__)
-#define SACCADE_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define SACCADE_UNROLL _Pragma("GCC unroll 64")
-#endif
 
 // ---- bit patterns (math.h) ----
 
