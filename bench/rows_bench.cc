@@ -1,11 +1,12 @@
 // Kernels that work on rows: GB/s (bytes read once + written once) and cycles per vector, on data in L1 (512 floats) and beyond.
-// Cycles are seconds x clock; the clock comes from FMA chains of the same ISA, timed around every figure. Both are minima over
+// Cycles are seconds x clock; the clock comes from a chain of additions, timed around every figure. Both are minima over
 // samples of about 20 us: on a shared machine everything else measures the neighbours.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,18 +22,21 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// FLOPs of one cycle and lane: two FMA units (SSE2: two multiply and two add units, as Zen has them; Intel cores have half of
-// that).
-double flops_per_cycle(const KernelTable& table) { return 4.0 * static_cast<double>(table.vector); }
-
-double clock_hz(const KernelTable& table) {
-  double best = 0, flops = 0;
-  float sink[16];
+// A chain of additions: one a cycle on every core. (FLOPs would not tell: a Zen 4 does one FMA of 512 bits a cycle, a Xeon two.)
+double clock_hz() {
+  constexpr int kAdditions = 20000;
+  double best = 0;
+  uint64_t x = 1;
   for (int i = 0; i < 50; ++i) {
-    const double seconds = seconds_of([&] { table.fma_chains({.iterations = 2000, .sink = sink, .flops = &flops}); });
-    best = std::max(best, flops / seconds);
+    const double seconds = seconds_of([&] {
+      for (int n = 0; n < kAdditions; ++n) {
+        x += x;
+        __asm__ volatile("" : "+r"(x));
+      }
+    });
+    best = std::max(best, kAdditions / seconds);
   }
-  return best / flops_per_cycle(table);
+  return best;
 }
 
 struct Case {
@@ -174,14 +178,14 @@ void run_case(benchmark::State& state, const Case& kernel, const KernelTable& ta
     for (size_t j = 0; j < a[i].size(); ++j) a[i][j] = 3.0f * std::sin(static_cast<float>(j * 7 + i));
   }
   const size_t calls = std::max<size_t>(1, 16384 / (rows * width));
-  double clock = clock_hz(table), best = 1e30;
+  double clock = clock_hz(), best = 1e30;
   for (auto _ : state) {
     const double seconds = seconds_of([&] {
       for (size_t n = 0; n < calls; ++n) kernel.run(table, rows, width, a);
     });
     best = std::min(best, seconds / static_cast<double>(calls));
   }
-  clock = std::max(clock, clock_hz(table));
+  clock = std::max(clock, clock_hz());
   const double vectors = static_cast<double>(rows * width) / static_cast<double>(table.vector);
   state.counters["GB/s"] = 1e-9 * kernel.streams * 4.0 * static_cast<double>(rows * width) / best;
   state.counters["cycles/vector"] = best * clock / vectors;

@@ -63,13 +63,16 @@ void cut_matmul(const RunState& run, const Step& step, Phase phase, int threads,
   if (blocks < threads && plan.backend == nullptr) {
     const int64_t most_splits = std::max(std::min<int64_t>(threads, panels), panels * nr / kFewColumns);
     phase.splits = std::min(ceil_div(kTilesPerWorker * threads, blocks), most_splits);
-    if (phase.splits > threads) phase.splits = even_splits(phase.splits / threads, threads, panels);
+    if (phase.splits > threads) {
+      phase.splits = even_splits(phase.splits / threads, threads, panels);
+      phase.workers = threads;
+    }
   }
   phase.tiles = blocks * phase.splits;
   phases.push_back(phase);
   if (step.then == kNone || phase.splits == 1) return;
   phase.then_only = true;
-  phase.splits = 1;
+  phase.splits = phase.workers = 1;
   phase.block = std::max<int64_t>(1, ceil_div(phase.rows, threads));
   phase.tiles = ceil_div(phase.rows, phase.block);
   phases.push_back(phase);

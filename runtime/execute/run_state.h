@@ -61,6 +61,7 @@ struct Phase {
   int64_t rows = 0;    // rows of the step
   int64_t block = 1;   // rows of a tile
   int64_t splits = 1;  // tiles side by side in a block of rows
+  int64_t workers = 1;  // that share these: they take neighbouring ones, so that what one asks for ahead is what it reads next
 };
 
 struct RunState {

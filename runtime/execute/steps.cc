@@ -42,7 +42,8 @@ Status run_tile(RunState& run, const Phase& phase, int64_t tile, int index) {
   if (step.kind == StepKind::kAttention) {
     return attention_tile(worker, step, run.attention_tasks[static_cast<size_t>(step.work)][static_cast<size_t>(tile)]);
   }
-  const int64_t block = tile / phase.splits, split = tile % phase.splits;
+  const int64_t block = tile / phase.splits, turn = tile % phase.splits;
+  const int64_t split = turn % phase.workers * (phase.splits / phase.workers) + turn / phase.workers;
   const RowRange rows{block * phase.block, std::min((block + 1) * phase.block, phase.rows)};
   if (phase.chain != kNone) return run_chain(run, run.plan->chains[static_cast<size_t>(phase.chain)], rows, index);
   if (phase.then_only) {
