@@ -214,6 +214,14 @@ struct Matmul {
   }
 };
 
+// Most rows of a strip. Rows that lie a multiple of 4 KiB apart fall into one set of a first-level cache, which holds 8 lines:
+// with 14 of them (1,024 x 3,072 x 768, AVX-512 on Zen 4) matmul runs at 0.78 of the peak, with 7 at 0.95.
+template <class Arch>
+size_t strip_rows(size_t a_stride) {
+  constexpr size_t mr = Tiles<Arch>::mr;
+  return mr > 8 && a_stride * sizeof(float) % 4096 == 0 ? mr / 2 : mr;
+}
+
 // Order of the work. Rows go in blocks that fill three quarters of the second-level cache, and in strips of at most mr within
 // them (split evenly: 16 rows are 8 + 8, not 14 + 2). A model's weights come from memory once for each block: against blocks of a
 // quarter that is worth 2 to 13 % of an encoder; one weight that stays in the cache would be 1 % faster with a quarter. All
@@ -223,7 +231,8 @@ struct Matmul {
 // partial sums through c.
 template <class Arch>
 void matmul_block(const MatmulArgs& args, size_t chunks, size_t chunk) {
-  constexpr size_t mr = Tiles<Arch>::mr, nr = Tiles<Arch>::nr;
+  constexpr size_t nr = Tiles<Arch>::nr;
+  const size_t mr = strip_rows<Arch>(args.a_stride);
   const size_t strips = (args.rows + mr - 1) / mr;
   const size_t low = args.rows / strips, high_strips = args.rows % strips;
   const MatmulHeight<Arch> low_height = matmul_height<Arch>(low);
@@ -264,7 +273,7 @@ void matmul(const MatmulArgs& args) {
   if (args.rows == 0) return;
   const size_t chunks = args.k <= kOneChunkK ? 1 : (args.k + 511) / 512;
   const size_t chunk = (args.k + chunks - 1) / chunks;
-  constexpr size_t mr = Tiles<Arch>::mr;
+  const size_t mr = strip_rows<Arch>(args.a_stride);
   const size_t strips = (args.rows + mr - 1) / mr;
   const size_t fitting = args.cache_bytes / 4 * 3 / ((chunk + 1) * sizeof(float)) / mr;
   const size_t blocks = fitting == 0 ? strips : (strips + fitting - 1) / fitting;
