@@ -23,8 +23,8 @@ inline constexpr size_t kPanelLines = (Tiles<Arch>::nr * sizeof(float) + 63) / 6
 
 // Panels side by side for a tile of that height: one if that makes 10 sums (the FMAs that two ports of latency 4 or 5 hold; one
 // panel asks ahead: 5 and 6 rows with AVX-512 1.06 and 1.13 times faster than with two), else as many as the registers take
-// (sums, the fewer of rows and vectors, and one). More than 6 streams of weights are too many for the prefetchers, and their panels
-// often lie a multiple of 4 KiB apart, which is a fight for the 8 ways of a first-level cache.
+// (sums, the fewer of rows and vectors, and one). More than 6 streams of weights are too many for the prefetchers, and their
+// panels often lie a multiple of 4 KiB apart, which is a fight for the 8 ways of a first-level cache.
 template <class Arch>
 constexpr size_t panels_of(size_t rows) {
   size_t panels = 1;
@@ -58,9 +58,9 @@ struct Multiples {
   }
 };
 
-// The k in a round of a tile of that height, and the places where it asks ahead, one a k, as many lines as a row of the panel has.
-// (One panel only. AVX-512, MiniLM on 8 tokens, one thread: 1.78 ms; with one line a place 2.64, without asking 2.28, with one
-// place 2.24, with four 2.22, with four of one line 2.96.)
+// The k in a round of a tile of that height, and the places where it asks ahead, one a k, as many lines as a row of the panel
+// has. (One panel only. AVX-512, MiniLM on 8 tokens, one thread: 1.78 ms; with one line a place 2.64, without asking 2.28, with
+// one place 2.24, with four 2.22, with four of one line 2.96.)
 template <class Arch>
 constexpr size_t round_of(size_t rows) {
   if (!kFused) return 1;

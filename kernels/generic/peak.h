@@ -1,5 +1,5 @@
-// FMA peak: independent chains, twice latency x ports (2 x 5 x 2 = 20 at most on current cores; 12 fit in 16 registers and suffice
-// for latency 4 and 2 ports, 24 need 32 registers).
+// FMA peak: independent chains, twice latency x ports (2 x 5 x 2 = 20 at most on current cores; 12 fit in 16 registers and
+// suffice for latency 4 and 2 ports, 24 need 32 registers).
 #pragma once
 
 #include "kernels/generic/vec.h"

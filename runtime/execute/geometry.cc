@@ -21,8 +21,8 @@ constexpr int64_t kManyRows = 192;
 constexpr int64_t kFewColumns = 64;
 // Floats that a tile of a light step touches: some 10 microseconds.
 constexpr int64_t kRowStepFloats = int64_t{32} << 10;
-// Most and least work of an attention task, in multiply-adds: some 20 microseconds of one core with AVX2, a hundred times the cost
-// of fetching it, and about one.
+// Most and least work of an attention task, in multiply-adds: some 20 microseconds of one core with AVX2, a hundred times the
+// cost of fetching it, and about one.
 constexpr int64_t kTaskWork = int64_t{1} << 20, kLeastTaskWork = kTaskWork / 16;
 // Rows into which queries are cut: less would pack keys and values too often.
 constexpr int64_t kChunkRows = 128;
@@ -33,15 +33,6 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t cached_rows(const PlanData& plan, int64_t in) {
   const int64_t row_bytes = std::min<int64_t>(in, kernels::kOneChunkK) * static_cast<int64_t>(sizeof(float));
   return std::clamp<int64_t>(plan.cache_bytes / 2 / row_bytes, kManyRows / 2, kManyRows);
-}
-
-// As many ranges of panels for each worker, of equal size if some number from half of `rounds` on makes that possible: workers in
-// step would take turns, and one of them all the larger ranges.
-int64_t even_splits(int64_t rounds, int64_t threads, int64_t panels) {
-  for (int64_t fewer = rounds; 2 * fewer >= rounds; --fewer) {
-    if (panels % (fewer * threads) == 0) return fewer * threads;
-  }
-  return rounds * threads;
 }
 
 void cut_matmul(const RunState& run, const Step& step, Phase phase, int threads, std::vector<Phase>& phases) {
@@ -64,7 +55,7 @@ void cut_matmul(const RunState& run, const Step& step, Phase phase, int threads,
     const int64_t most_splits = std::max(std::min<int64_t>(threads, panels), panels * nr / kFewColumns);
     phase.splits = std::min(ceil_div(kTilesPerWorker * threads, blocks), most_splits);
     if (phase.splits > threads) {
-      phase.splits = even_splits(phase.splits / threads, threads, panels);
+      phase.splits -= phase.splits % threads;  // as many for each
       phase.workers = threads;
     }
   }

@@ -58,9 +58,9 @@ struct Phase {
   int32_t chain = kNone;   // then all its steps, `step` is the first of them
   bool then_only = false;  // matmul: the row op of a step whose columns were split
   int64_t tiles = 0;
-  int64_t rows = 0;    // rows of the step
-  int64_t block = 1;   // rows of a tile
-  int64_t splits = 1;  // tiles side by side in a block of rows
+  int64_t rows = 0;     // rows of the step
+  int64_t block = 1;    // rows of a tile
+  int64_t splits = 1;   // tiles side by side in a block of rows
   int64_t workers = 1;  // that share these: they take neighbouring ones, so that what one asks for ahead is what it reads next
 };
 

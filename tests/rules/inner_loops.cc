@@ -2,8 +2,9 @@
 //   inner_loops ISA DUMP
 // matmul_tile<Arch, R, P> must do R * P * nr / vector FMAs per k, score_tile<Arch, R> and value_tile<Arch, R> R * 2 (a loop that
 // the compiler unrolled holds a multiple), without a separate multiply or add but on SSE2, and without touching the stack;
-// fma_chains<Arch>, the measure of the others, one FMA per chain and no memory at all. An inner loop is the range of a backward jump that holds no other backward jump and no return (that is a rare case, placed behind
-// the function's end, on its way back); those without multiplications are of no interest.
+// fma_chains<Arch>, the measure of the others, one FMA per chain and no memory at all. An inner loop is the range of a backward
+// jump that holds no other backward jump and no return (that is a rare case, placed behind the function's end, on its way back);
+// those without multiplications are of no interest.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -186,8 +187,10 @@ int main(int argc, char** argv) {
   }
   // What must be there: the full tile of each.
   const std::string rows = std::to_string(isa->rows), attention_rows = std::to_string(isa->attention_rows);
-  std::map<std::string, int> required{
-      {"matmul_tile " + rows + " 1", 0}, {"score_tile " + attention_rows, 0}, {"value_tile " + attention_rows, 0}, {"fma_chains", 0}};
+  std::map<std::string, int> required{{"matmul_tile " + rows + " 1", 0},
+                                      {"score_tile " + attention_rows, 0},
+                                      {"value_tile " + attention_rows, 0},
+                                      {"fma_chains", 0}};
   int functions = 0, loops = 0;
   static const std::regex tile("\\b(matmul_tile|score_tile|value_tile)<.*?, (\\d+)(?:u|ul)?(?:, (\\d+)(?:u|ul)?)?>\\(");
   static const std::regex chains("\\bfma_chains<.*>\\(");
