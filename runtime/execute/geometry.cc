@@ -74,7 +74,8 @@ void cut_matmul(const RunState& run, const Step& step, Phase phase, int threads,
 bool cut_chain(const RunState& run, const Chain& chain, Phase phase, int threads, std::vector<Phase>& phases) {
   if (threads > 1 && phase.rows < kFewRows * threads) return false;
   const int64_t rounds = std::clamp<int64_t>(phase.rows / (kFewRows * threads), 1, kTilesPerWorker);
-  int64_t blocks = ceil_div(phase.rows, kChainRows);
+  // Half as many rows where threads share: the one that comes last is late by less.
+  int64_t blocks = ceil_div(phase.rows, threads > 1 ? kChainRows / 2 : kChainRows);
   if (threads > 1) blocks = ceil_div(std::max(blocks, rounds * threads), threads) * threads;  // as many for each
   phase.block = ceil_div(phase.rows, blocks);
   phase.tiles = ceil_div(phase.rows, phase.block);
