@@ -50,7 +50,8 @@ void pack_keys(const AttentionPackArgs& args, size_t j, float* panel) {
       continue;
     }
     for (size_t i = 0; i < kWidth; ++i) {
-      block[i] = i < keys ? load_first<Arch>(rows + i * args.k_stride, columns) : Vec<float, Arch>(0.0f);
+      const float* row = rows + i * args.k_stride;
+      block[i] = i >= keys ? Vec<float, Arch>(0.0f) : columns == kWidth ? load<Arch>(row) : load_first<Arch>(row, columns);
     }
     transpose<Arch>(block);
     for (size_t i = 0; i < columns; ++i) store<Arch>(panel + (c + i) * kPanel, block[i]);
@@ -76,7 +77,9 @@ bool pack_value(const AttentionPackArgs& args, size_t j, float* panels) {
   }
   for (size_t c = 0; column < args.value_dim && c < kPanel; c += kWidth) {
     const size_t left = column + c < args.value_dim ? args.value_dim - column - c : 0;
-    const Vec<float, Arch> x = left == 0 ? zero : load_first<Arch>(row + column + c, left < kWidth ? left : kWidth);
+    const Vec<float, Arch> x = left >= kWidth ? load<Arch>(row + column + c)
+                               : left > 0     ? load_first<Arch>(row + column + c, left)
+                                              : zero;
     store<Arch>(to + c, x);
     check = fma<Arch>(x, zero, check);
   }
