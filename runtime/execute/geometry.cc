@@ -116,6 +116,9 @@ void cut_attention(const RunState& run, const AttentionWork& work, int threads, 
     int64_t all = 0;
     for (int64_t s = 0; s < run.sequences; ++s) all += work_of(s) * work.kv_heads;
     task_work = std::clamp(all / (kTilesPerWorker * threads), kLeastTaskWork, kTaskWork);
+    // Two neighbours hold more than task_work, so it being below kTaskWork makes no more tasks of short units than these: a small
+    // batch after a large one must not allocate.
+    tasks.reserve(static_cast<size_t>(2 * kTilesPerWorker * threads + 1));
   }
   int64_t gathered = 0;  // work of the task that is being put together
   for (int64_t unit = 0; unit < units; ++unit) {
